@@ -164,6 +164,7 @@ static void open_row(struct sched_machine *m, struct sched_thread *thread, int64
 	rows->waker[n] = source.waker;
 	rows->irq[n] = source.irq;
 	rows->flags[n] = (uint8_t)flags;
+	rows->priority[n] = 0;
 	thread->state = state;
 	thread->seen = ts;
 	thread->row = (int64_t)n;
@@ -222,6 +223,7 @@ static void let_run(struct sched_machine *m, struct sched_thread *thread, const 
 	} else if (is_runnable(m, thread)) {
 		m->n_dropped += (m->states.flags[thread->row] & (ROW_CUT | ROW_LATE)) != 0;
 		close_row(m, thread, ts, ROW_RAN);
+		m->states.priority[thread->row] = record->priority;
 	} else {
 		close_row(m, thread, ts, m->has_wakes ? ROW_UNSEEN : 0);
 		if (m->has_wakes) {

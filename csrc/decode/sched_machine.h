@@ -87,10 +87,11 @@ struct sched_runs {
 	uint8_t *flags;
 };
 
+/* `priority`: of a row with ROW_RAN that with which the thread ran then. */
 struct sched_states {
 	uint64_t n, room;
 	int64_t *ts, *dur;
-	int32_t *cpu, *utid, *state, *waker;
+	int32_t *cpu, *utid, *state, *waker, *priority;
 	int8_t *irq;
 	uint8_t *flags;
 };
@@ -155,11 +156,12 @@ PyObject *tp_sched_machine(PyObject *module, PyObject *args);
 PyObject *tp_sched_run(PyObject *module, PyObject *args);
 PyObject *tp_sched_state(PyObject *module, PyObject *args);
 PyObject *tp_sched_rows(PyObject *module, PyObject *args);
+PyObject *tp_sched_closed(PyObject *module, PyObject *args);
 PyObject *tp_sched_cpu_sums(PyObject *module, PyObject *args);
 PyObject *tp_sched_task_sums(PyObject *module, PyObject *args);
 PyObject *tp_sched_ends(PyObject *module, PyObject *args);
 PyObject *tp_sched_waits(PyObject *module, PyObject *args);
-PyObject *tp_sched_class_waits(PyObject *module, PyObject *args);
+PyObject *tp_sched_fold(PyObject *module, PyObject *args);
 
 #define TP_SCHED_METHODS											\
 	{ "sched_machine", tp_sched_machine, METH_VARARGS, "sched_machine(recorded kinds, gaps by CPU, all gaps)" }, \
@@ -170,9 +172,11 @@ PyObject *tp_sched_class_waits(PyObject *module, PyObject *args);
 	{ "sched_cpu_sums", tp_sched_cpu_sums, METH_VARARGS, "sched_cpu_sums(dur, cpu, utid, tids)" },		\
 	{ "sched_task_sums", tp_sched_task_sums, METH_VARARGS, "sched_task_sums(dur, utid, state, flags, n)" },	\
 	{ "sched_ends", tp_sched_ends, METH_VARARGS, "sched_ends(utid, end, classes, n)" },			\
-	{ "sched_class_waits", tp_sched_class_waits, METH_VARARGS,						\
-	  "sched_class_waits(dur, utid, state, flags, run_utid, priority, utids): priorities, lengths" },	\
+	{ "sched_closed", tp_sched_closed, METH_VARARGS,							\
+	  "sched_closed(machine): the rows that no record can change any more, which it forgets" },		\
 	{ "sched_waits", tp_sched_waits, METH_VARARGS,								\
-	  "sched_waits(dur, utid, state, flags, preempted, causes, utids): threads, lengths" }
+	  "sched_waits(dur, utid, state, flags, priority, preempted, causes): threads, priorities, lengths" },	\
+	{ "sched_fold", tp_sched_fold, METH_VARARGS,								\
+	  "sched_fold(utid, priority, length, precision): groups, and the group, number and count of buckets" }
 
 #endif

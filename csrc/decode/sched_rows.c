@@ -1,24 +1,186 @@
 /* The rows of a machine as buffers, which Python makes tables of. */
 #include "sched_machine.h"
 
-#define TAKEN(rows, column) tp_take_array(module, &(rows)->column, (rows)->n, sizeof(*(rows)->column))
+enum { MAX_ROW_COLUMNS = 9 };
 
-static PyObject *runs_tuple(PyObject *module, struct sched_runs *rows)
+/* The columns of one kind of rows: where each array is, and the size of an item. */
+struct row_columns {
+	uint64_t *n, *room;
+	void *arrays[MAX_ROW_COLUMNS];
+	size_t items[MAX_ROW_COLUMNS];
+	unsigned int n_columns;
+};
+
+static void add_column(struct row_columns *columns, void *array, size_t item)
 {
-	return Py_BuildValue("(NNNNNNN)", TAKEN(rows, ts), TAKEN(rows, dur), TAKEN(rows, cpu), TAKEN(rows, utid),
-			     TAKEN(rows, end), TAKEN(rows, priority), TAKEN(rows, flags));
+	columns->arrays[columns->n_columns] = array;
+	columns->items[columns->n_columns++] = item;
 }
 
-static PyObject *states_tuple(PyObject *module, struct sched_states *rows)
+#define ADD(name) add_column(&columns, &rows->name, sizeof(*rows->name))
+
+/* In the order of the fields of RunRows, StateRows and SpuriousRows. */
+static struct row_columns columns_of_runs(struct sched_runs *rows)
 {
-	return Py_BuildValue("(NNNNNNNN)", TAKEN(rows, ts), TAKEN(rows, dur), TAKEN(rows, cpu), TAKEN(rows, utid),
-			     TAKEN(rows, state), TAKEN(rows, waker), TAKEN(rows, irq), TAKEN(rows, flags));
+	struct row_columns columns = { .n = &rows->n, .room = &rows->room };
+
+	ADD(ts), ADD(dur), ADD(cpu), ADD(utid), ADD(end), ADD(priority), ADD(flags);
+	return columns;
 }
 
-static PyObject *spurious_tuple(PyObject *module, struct sched_spurious *rows)
+static struct row_columns columns_of_states(struct sched_states *rows)
 {
-	return Py_BuildValue("(NNNNN)", TAKEN(rows, ts), TAKEN(rows, row), TAKEN(rows, irq), TAKEN(rows, utid),
-			     TAKEN(rows, waker));
+	struct row_columns columns = { .n = &rows->n, .room = &rows->room };
+
+	ADD(ts), ADD(dur), ADD(cpu), ADD(utid), ADD(state), ADD(waker), ADD(irq), ADD(flags), ADD(priority);
+	return columns;
+}
+
+static struct row_columns columns_of_spurious(struct sched_spurious *rows)
+{
+	struct row_columns columns = { .n = &rows->n, .room = &rows->room };
+
+	ADD(ts), ADD(row), ADD(irq), ADD(utid), ADD(waker);
+	return columns;
+}
+
+#undef ADD
+
+static PyObject *taken_tuple(PyObject *module, const struct row_columns *columns)
+{
+	PyObject *made = PyTuple_New(columns->n_columns);
+
+	for (unsigned int c = 0; made && c < columns->n_columns; c++) {
+		PyObject *taken = tp_take_array(module, columns->arrays[c], *columns->n, columns->items[c]);
+
+		if (!taken)
+			Py_CLEAR(made);
+		else
+			PyTuple_SET_ITEM(made, c, taken);
+	}
+	return made;
+}
+
+/* Rows that a record may still change, in order. */
+struct kept_rows {
+	int64_t *rows;
+	uint64_t n;
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* The place of a row among those that are kept. */
+static int64_t place_of(const struct kept_rows *kept, int64_t row)
+{
+	const int64_t *found = bsearch(&row, kept->rows, kept->n, sizeof(row), compare_rows);
+
+	return found - kept->rows;
+}
+
+/* Move the rows of a column that are not kept together, and copy those that are. */
+static void split_column(unsigned char *bytes, size_t item, uint64_t n, const struct kept_rows *kept,
+			 unsigned char *ret)
+{
+	uint64_t to = 0, from = 0;
+
+	for (uint64_t k = 0; k <= kept->n; k++) {
+		uint64_t end = k < kept->n ? (uint64_t)kept->rows[k] : n;
+
+		memmove(bytes + to * item, bytes + from * item, (end - from) * item);
+		to += end - from;
+		if (k < kept->n)
+			memcpy(ret + k * item, bytes + end * item, item);
+		from = end + 1;
+	}
+}
+
+/* Hand over the rows that are not kept, which are all that is left. */
+static PyObject *closed_tuple(PyObject *module, const struct row_columns *columns, const struct kept_rows *kept)
+{
+	uint64_t n_closed = *columns->n - kept->n;
+	void *left[MAX_ROW_COLUMNS] = { NULL };
+	PyObject *made = NULL;
+
+	for (unsigned int c = 0; c < columns->n_columns; c++) {
+		left[c] = malloc((kept->n + 1) * columns->items[c]);
+		if (!left[c]) {
+			PyErr_NoMemory();
+			goto out;
+		}
+	}
+	for (unsigned int c = 0; c < columns->n_columns; c++)
+		if (*columns->n)
+			split_column(*(void **)columns->arrays[c], columns->items[c], *columns->n, kept, left[c]);
+	*columns->n = n_closed;
+	made = taken_tuple(module, columns);
+	*columns->n = *columns->room = kept->n;
+	for (unsigned int c = 0; c < columns->n_columns; c++) {
+		void *closed = *(void **)columns->arrays[c];
+
+		/* That of no rows was not handed over. */
+		*(void **)columns->arrays[c] = left[c];
+		left[c] = closed;
+	}
+out:
+	for (unsigned int c = 0; c < columns->n_columns; c++)
+		free(left[c]);
+	return made;
+}
+
+static void keep_row(struct kept_rows *kept, int64_t row)
+{
+	if (row != NOTHING)
+		kept->rows[kept->n++] = row;
+}
+
+static PyObject *closed_runs(PyObject *module, struct sched_machine *m, struct kept_rows *kept)
+{
+	struct row_columns columns = columns_of_runs(&m->runs);
+	PyObject *made;
+
+	for (uint64_t n = kept->n = 0; n < m->cpu_ids.n; n++)
+		keep_row(kept, m->cpus[n].has_switch ? m->cpus[n].row : NOTHING);
+	qsort(kept->rows, kept->n, sizeof(*kept->rows), compare_rows);
+	made = closed_tuple(module, &columns, kept);
+	for (uint64_t n = 0; made && n < m->cpu_ids.n; n++)
+		if (m->cpus[n].has_switch)
+			m->cpus[n].row = place_of(kept, m->cpus[n].row);
+	return made;
+}
+
+static PyObject *closed_states(PyObject *module, struct sched_machine *m, struct kept_rows *kept)
+{
+	struct row_columns columns = columns_of_states(&m->states);
+	PyObject *made;
+
+	for (uint64_t n = kept->n = 0; n < m->n_threads; n++)
+		keep_row(kept, m->threads[n].row);
+	qsort(kept->rows, kept->n, sizeof(*kept->rows), compare_rows);
+	made = closed_tuple(module, &columns, kept);
+	for (uint64_t n = 0; made && n < m->n_threads; n++)
+		if (m->threads[n].row != NOTHING)
+			m->threads[n].row = place_of(kept, m->threads[n].row);
+	return made;
+}
+
+static PyObject *closed_spurious(PyObject *module, struct sched_machine *m, struct kept_rows *kept)
+{
+	struct row_columns columns = columns_of_spurious(&m->spurious);
+	PyObject *made;
+
+	for (uint64_t n = kept->n = 0; n < m->n_threads; n++)
+		keep_row(kept, m->threads[n].pending);
+	qsort(kept->rows, kept->n, sizeof(*kept->rows), compare_rows);
+	made = closed_tuple(module, &columns, kept);
+	for (uint64_t n = 0; made && n < m->n_threads; n++)
+		if (m->threads[n].pending != NOTHING)
+			m->threads[n].pending = place_of(kept, m->threads[n].pending);
+	return made;
 }
 
 /* One field of all threads as an array. */
@@ -74,6 +236,7 @@ static PyObject *counts_tuple(const struct sched_machine *m)
 
 PyObject *tp_sched_rows(PyObject *module, PyObject *args)
 {
+	struct row_columns runs, states, spurious;
 	PyObject *capsule, *made;
 	struct sched_machine *m;
 	long long stop;
@@ -87,8 +250,41 @@ PyObject *tp_sched_rows(PyObject *module, PyObject *args)
 	tp_sched_finish(m, stop);
 	Py_END_ALLOW_THREADS
 	m->is_finished = true;
-	made = Py_BuildValue("(NNNNN)", runs_tuple(module, &m->runs), states_tuple(module, &m->states),
-			     spurious_tuple(module, &m->spurious), threads_tuple(module, m), counts_tuple(m));
+	runs = columns_of_runs(&m->runs);
+	states = columns_of_states(&m->states);
+	spurious = columns_of_spurious(&m->spurious);
+	made = Py_BuildValue("(NNNNN)", taken_tuple(module, &runs), taken_tuple(module, &states),
+			     taken_tuple(module, &spurious), threads_tuple(module, m), counts_tuple(m));
+	tp_sched_release(m);
+	return made;
+}
+
+PyObject *tp_sched_closed(PyObject *module, PyObject *args)
+{
+	PyObject *capsule, *runs, *states, *spurious, *made;
+	struct kept_rows kept = { 0 };
+	struct sched_machine *m;
+
+	if (!PyArg_ParseTuple(args, "O:sched_closed", &capsule))
+		return NULL;
+	m = tp_sched_hold(capsule);
+	if (!m)
+		return NULL;
+	kept.rows = malloc((m->n_threads + m->cpu_ids.n + 1) * sizeof(*kept.rows));
+	if (!kept.rows) {
+		tp_sched_release(m);
+		return PyErr_NoMemory();
+	}
+	runs = closed_runs(module, m, &kept);
+	states = runs ? closed_states(module, m, &kept) : NULL;
+	spurious = states ? closed_spurious(module, m, &kept) : NULL;
+	free(kept.rows);
+	/* Some rows may be handed over, and others not. */
+	m->is_finished = !spurious;
+	made = spurious ? Py_BuildValue("(OOON)", runs, states, spurious, threads_tuple(module, m)) : NULL;
+	Py_XDECREF(runs);
+	Py_XDECREF(states);
+	Py_XDECREF(spurious);
 	tp_sched_release(m);
 	return made;
 }

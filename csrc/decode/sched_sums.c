@@ -5,7 +5,7 @@
  */
 #include "sched_machine.h"
 
-enum { MAX_COLUMNS = 7, RADIX = 256 };
+enum { MAX_COLUMNS = 6, MAX_PRECISION = 24 };
 
 /* Columns of rows: each must have an item for each row. */
 struct rows {
@@ -266,126 +266,171 @@ static unsigned int cause_of(unsigned int flags, bool is_preempted)
 	return is_preempted ? 2 : 4;
 }
 
-/* The rows that are waits: whose, a thread or the priority with which it ran then, and how long. */
+/* The rows that are waits: whose, the priority with which the thread ran then, and how long. */
 struct waits {
-	int32_t *whose;
+	int32_t *utids, *priorities;
 	int64_t *lengths;
 	uint64_t n;
 };
 
-/* Find the waits of some causes, of the threads whose bytes are not 0; there is room for all rows. */
+/* Find the waits of some causes; there is room for all rows. */
 static void find_waits(const struct rows *rows, unsigned int causes, struct waits *ret)
 {
-	const Py_buffer *preempted = &rows->columns[4], *chosen = &rows->columns[5];
+	const Py_buffer *preempted = &rows->columns[5];
 
 	for (uint64_t row = 0; row < rows->n; row++) {
 		uint32_t state = (uint32_t)int_at(&rows->columns[2], row);
 		bool is_preempted = state < (uint64_t)preempted->len && byte_at(preempted, state);
-		uint32_t utid = (uint32_t)int_at(&rows->columns[1], row);
 
-		if (!(cause_of(byte_at(&rows->columns[3], row), is_preempted) & causes) ||
-		    utid >= (uint64_t)chosen->len || !byte_at(chosen, utid))
+		if (!(cause_of(byte_at(&rows->columns[4], row), is_preempted) & causes))
 			continue;
-		ret->whose[ret->n] = (int32_t)utid;
+		ret->utids[ret->n] = int_at(&rows->columns[1], row);
+		ret->priorities[ret->n] = int_at(&rows->columns[3], row);
 		ret->lengths[ret->n++] = long_at(&rows->columns[0], row);
 	}
 }
 
 PyObject *tp_sched_waits(PyObject *module, PyObject *args)
 {
-	static const unsigned int sizes[] = { 8, 4, 4, 1 };
+	static const unsigned int sizes[] = { 8, 4, 4, 4, 1 };
 	struct rows rows = { 0 };
 	struct waits found = { 0 };
 	PyObject *made = NULL;
 	unsigned int causes;
 
-	if (!PyArg_ParseTuple(args, "y*y*y*y*y*Iy*:sched_waits", &rows.columns[0], &rows.columns[1],
-			      &rows.columns[2], &rows.columns[3], &rows.columns[4], &causes, &rows.columns[5]))
+	if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*I:sched_waits", &rows.columns[0], &rows.columns[1], &rows.columns[2],
+			      &rows.columns[4], &rows.columns[3], &rows.columns[5], &causes))
 		return NULL;
-	if (!check_rows(&rows, sizes, 4))
+	if (!check_rows(&rows, sizes, 5))
 		goto out;
-	found.whose = malloc(rows.n * sizeof(*found.whose) + 1);
+	found.utids = malloc(rows.n * sizeof(*found.utids) + 1);
+	found.priorities = malloc(rows.n * sizeof(*found.priorities) + 1);
 	found.lengths = malloc(rows.n * sizeof(*found.lengths) + 1);
-	if (!found.whose || !found.lengths) {
+	if (!found.utids || !found.priorities || !found.lengths) {
 		PyErr_NoMemory();
 		goto out;
 	}
 	Py_BEGIN_ALLOW_THREADS
 	find_waits(&rows, causes, &found);
 	Py_END_ALLOW_THREADS
-	made = Py_BuildValue("(NN)", tp_take_array(module, &found.whose, found.n, sizeof(*found.whose)),
+	made = Py_BuildValue("(NNN)", tp_take_array(module, &found.utids, found.n, sizeof(*found.utids)),
+			     tp_take_array(module, &found.priorities, found.n, sizeof(*found.priorities)),
 			     tp_take_array(module, &found.lengths, found.n, sizeof(*found.lengths)));
 out:
-	free(found.whose);
+	free(found.utids);
+	free(found.priorities);
 	free(found.lengths);
 	release_rows(&rows);
 	return made;
 }
 
-/* For each Running row the wait before it, with the priority of its run: both begin with the same switch. */
-static bool find_class_waits(const struct rows *rows, struct waits *ret)
+/* The number of the bucket of a value, as bucket_of() of src/tracepoint/analysis/histogram.py. */
+static int32_t bucket_of(int64_t value, unsigned int precision)
 {
-	const Py_buffer *run_utids = &rows->columns[3], *priorities = &rows->columns[4], *chosen = &rows->columns[5];
-	uint64_t n_runs = (uint64_t)run_utids->len / 4, run = 0;
-	uint64_t *last = calloc((uint64_t)chosen->len + 1, sizeof(*last));
+	uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	int shift = size ? 63 - __builtin_clzll(size) - (int)precision : 0;
+	int32_t bucket = shift <= 0 ? (int32_t)size : (int32_t)((shift << precision) + (int64_t)(size >> shift));
 
-	if (!last)
-		return false;
+	return value < 0 ? ~bucket : bucket;
+}
+
+/* Waits by thread and priority, and how many are in each bucket of each. */
+struct folded {
+	struct groups groups, buckets;
+	int64_t (*ends)[2]; /* the shortest and the longest of a group */
+	uint64_t end_room;
+};
+
+static bool fold(const struct rows *rows, unsigned int precision, struct folded *ret)
+{
 	for (uint64_t row = 0; row < rows->n; row++) {
-		uint32_t utid = (uint32_t)int_at(&rows->columns[1], row);
-		uint64_t before;
+		uint64_t key = (uint64_t)(uint32_t)int_at(&rows->columns[1], row) << 32;
+		int64_t length = long_at(&rows->columns[0], row);
+		uint64_t n = ret->groups.ids.n, at;
+		struct group *group = group_of(&ret->groups, key | (uint32_t)int_at(&rows->columns[2], row)), *bucket;
 
-		if (utid >= (uint64_t)chosen->len)
-			continue;
-		before = last[utid];
-		last[utid] = row + 1;
-		if (int_at(&rows->columns[2], row) != STATE_RUNNING)
-			continue;
-		while (run < n_runs && (uint32_t)int_at(run_utids, run) != utid)
-			run++;
-		if (run < n_runs && before && byte_at(chosen, utid) &&
-		    cause_of(byte_at(&rows->columns[6], before - 1), false)) {
-			ret->whose[ret->n] = int_at(priorities, run);
-			ret->lengths[ret->n++] = long_at(&rows->columns[0], before - 1);
-		}
-		run++;
+		if (!group || !tp_grow(&ret->ends, &ret->end_room, n + 1, sizeof(*ret->ends)))
+			return false;
+		at = (uint64_t)(group - ret->groups.groups);
+		if (!group->n++)
+			ret->ends[at][0] = ret->ends[at][1] = length;
+		tp_sum_add(&group->sums[0], length);
+		if (length < ret->ends[at][0])
+			ret->ends[at][0] = length;
+		if (length > ret->ends[at][1])
+			ret->ends[at][1] = length;
+		bucket = group_of(&ret->buckets, at << 32 | (uint32_t)bucket_of(length, precision));
+		if (!bucket)
+			return false;
+		bucket->n++;
 	}
-	free(last);
 	return true;
 }
 
-PyObject *tp_sched_class_waits(PyObject *module, PyObject *args)
+static PyObject *groups_list(const struct folded *folded)
+{
+	const struct groups *groups = &folded->groups;
+	PyObject *list = PyList_New((Py_ssize_t)groups->ids.n);
+
+	for (uint64_t n = 0; list && n < groups->ids.n; n++) {
+		uint64_t key = groups->ids.keys[n];
+		PyObject *made = Py_BuildValue("(iiKNLL)", (int)(int32_t)(key >> 32), (int)(int32_t)(uint32_t)key,
+					       (unsigned long long)groups->groups[n].n,
+					       tp_sum_number(groups->groups[n].sums[0]),
+					       (long long)folded->ends[n][0], (long long)folded->ends[n][1]);
+
+		if (!made)
+			Py_CLEAR(list);
+		else
+			PyList_SET_ITEM(list, (Py_ssize_t)n, made);
+	}
+	return list;
+}
+
+static PyObject *buckets_list(const struct groups *buckets)
+{
+	PyObject *list = PyList_New((Py_ssize_t)buckets->ids.n);
+
+	for (uint64_t n = 0; list && n < buckets->ids.n; n++) {
+		uint64_t key = buckets->ids.keys[n];
+		PyObject *made = Py_BuildValue("(IiK)", (unsigned int)(key >> 32), (int)(int32_t)(uint32_t)key,
+					       (unsigned long long)buckets->groups[n].n);
+
+		if (!made)
+			Py_CLEAR(list);
+		else
+			PyList_SET_ITEM(list, (Py_ssize_t)n, made);
+	}
+	return list;
+}
+
+PyObject *tp_sched_fold(PyObject *module, PyObject *args)
 {
 	static const unsigned int sizes[] = { 8, 4, 4 };
+	struct folded folded = { 0 };
 	struct rows rows = { 0 };
-	struct waits found = { 0 };
+	unsigned int precision;
 	PyObject *made = NULL;
 	bool is_done;
 
-	if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*:sched_class_waits", &rows.columns[0], &rows.columns[1],
-			      &rows.columns[2], &rows.columns[6], &rows.columns[3], &rows.columns[4],
-			      &rows.columns[5]))
+	(void)module;
+	if (!PyArg_ParseTuple(args, "y*y*y*I:sched_fold", &rows.columns[1], &rows.columns[2], &rows.columns[0],
+			      &precision))
 		return NULL;
 	if (!check_rows(&rows, sizes, 3))
 		goto out;
-	if ((uint64_t)rows.columns[6].len < rows.n || rows.columns[4].len < rows.columns[3].len) {
-		PyErr_SetString(PyExc_ValueError, "columns of different lengths");
+	if (precision > MAX_PRECISION) {
+		PyErr_SetString(PyExc_ValueError, "not a precision of buckets");
 		goto out;
 	}
-	found.whose = malloc(rows.n * sizeof(*found.whose) + 1);
-	found.lengths = malloc(rows.n * sizeof(*found.lengths) + 1);
 	Py_BEGIN_ALLOW_THREADS
-	is_done = found.whose && found.lengths && find_class_waits(&rows, &found);
+	is_done = start_groups(&folded.groups) && start_groups(&folded.buckets) && fold(&rows, precision, &folded);
 	Py_END_ALLOW_THREADS
-	if (!is_done) {
-		PyErr_NoMemory();
-		goto out;
-	}
-	made = Py_BuildValue("(NN)", tp_take_array(module, &found.whose, found.n, sizeof(*found.whose)),
-			     tp_take_array(module, &found.lengths, found.n, sizeof(*found.lengths)));
+	made = is_done ? Py_BuildValue("(NN)", groups_list(&folded), buckets_list(&folded.buckets)) : PyErr_NoMemory();
+	end_groups(&folded.groups);
+	end_groups(&folded.buckets);
+	free(folded.ends);
 out:
-	free(found.whose);
-	free(found.lengths);
 	release_rows(&rows);
 	return made;
 }

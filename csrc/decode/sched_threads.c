@@ -25,7 +25,7 @@ static bool grow_states(struct sched_states *rows)
 	if (n <= rows->room)
 		return true;
 	if (!GROW(ts) || !GROW(dur) || !GROW(cpu) || !GROW(utid) || !GROW(state) || !GROW(waker) || !GROW(irq) ||
-	    !GROW(flags))
+	    !GROW(flags) || !GROW(priority))
 		return false;
 	rows->room = room;
 	return true;
@@ -76,7 +76,7 @@ void tp_sched_free(struct sched_machine *m)
 	void *arrays[] = {
 		m->runs.ts, m->runs.dur, m->runs.cpu, m->runs.utid, m->runs.end, m->runs.priority, m->runs.flags,
 		m->states.ts, m->states.dur, m->states.cpu, m->states.utid, m->states.state, m->states.waker,
-		m->states.irq, m->states.flags, m->spurious.ts, m->spurious.row, m->spurious.irq, m->spurious.utid,
+		m->states.irq, m->states.flags, m->states.priority, m->spurious.ts, m->spurious.row, m->spurious.irq, m->spurious.utid,
 		m->spurious.waker, m->threads, m->tasks, m->named, m->classes,
 	};
 

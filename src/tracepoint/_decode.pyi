@@ -122,26 +122,22 @@ def sched_task_sums(
     dur: _Bytes, utid: _Bytes, state: _Bytes, flags: _Bytes, /
 ) -> list[tuple[int, int, int, int, int]]: ...
 def sched_ends(utid: _Bytes, end: _Bytes, classes: _Bytes, n_threads: int, /) -> Buffer: ...
-def sched_class_waits(
-    dur: _Bytes,
-    utid: _Bytes,
-    state: _Bytes,
-    flags: _Bytes,
-    run_utid: _Bytes,
-    priority: _Bytes,
-    utids: _Bytes,
-    /,
-) -> tuple[Buffer, Buffer]: ...
+def sched_closed(
+    machine: _Machine, /
+) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...], tuple[Buffer, ...], tuple[Buffer, ...]]: ...
 def sched_waits(
     dur: _Bytes,
     utid: _Bytes,
     state: _Bytes,
     flags: _Bytes,
+    priority: _Bytes,
     preempted: _Bytes,
     causes: int,
-    utids: _Bytes,
     /,
-) -> tuple[Buffer, Buffer]: ...
+) -> tuple[Buffer, Buffer, Buffer]: ...
+def sched_fold(
+    utid: _Bytes, priority: _Bytes, length: _Bytes, precision: int, /
+) -> tuple[list[tuple[int, int, int, int, int, int]], list[tuple[int, int, int]]]: ...
 def arrow_schema(array: tuple[object, ...], /) -> object: ...
 def arrow_array(array: tuple[object, ...], /) -> tuple[object, object]: ...
 def arrow_stream(array: tuple[object, ...], /) -> object: ...

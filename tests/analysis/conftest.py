@@ -6,7 +6,7 @@ import pytest
 
 import tracepoint as tp
 from tracepoint.analysis import coverage
-from tracepoint.analysis.sched import build, sums
+from tracepoint.analysis.sched import build, sums, waits
 from tracepoint.analysis.sections import Choice
 from tracepoint.analysis.text import report_facts
 from tracepoint.decode import numbers
@@ -32,7 +32,7 @@ def analyse_made(made):
     return run
 
 
-_USERS = (build, coverage, numbers, sums)
+_USERS = (build, coverage, numbers, sums, waits)
 
 
 def without_c(patch):

@@ -11,7 +11,7 @@ import tracepoint as tp
 from oracles import data_file
 from tracefile.perfmaking import PerfMaker
 from tracepoint.analysis import analyse_sched
-from tracepoint.analysis.sched.sums import CAUSES
+from tracepoint.analysis.sched.waits import CAUSES
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.tracedat import open_tracedat
 
@@ -61,11 +61,10 @@ def test_latencies_are_those_of_perf(tmp_path):
         report = analyse_sched(trace)
     tids = {row["utid"]: row["tid"] for row in report.thread}
     ours = {}
-    for cause in CAUSES:
-        for utid, ns in report.samples(cause):
-            # perf does not know the letters R+: a preempted task waits for nothing.
-            if cause != "preemption":
-                ours.setdefault(tids[utid], []).append(ns / US)
+    # perf does not know the letters R+: a preempted task waits for nothing.
+    for cause in set(CAUSES) - {"preemption"}:
+        for tid, waits in report.latency_by_task(cause, lambda utid: str(tids[utid])).items():
+            ours.setdefault(int(tid), []).extend(ns / US for ns in waits.values)
     theirs = perfs(path)
     for tid, (n, total, most) in theirs.items():
         own = ours.pop(tid)

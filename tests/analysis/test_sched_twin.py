@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 
 from analysis.conftest import without_c
 from tracepoint.analysis.coverage import Coverage, Gap, find_times
+from tracepoint.analysis.distribution import Distribution
+from tracepoint.analysis.histogram import PRECISION
+from tracepoint.analysis.sched import waits as waits_module
 from tracepoint.analysis.sched.build import run_machine
 from tracepoint.analysis.sched.events import SchedKind, SchedPart
 from tracepoint.analysis.sched.report import SchedReport
-from tracepoint.analysis.sched.sums import CAUSES
+from tracepoint.analysis.sched.sums import SchedSums
+from tracepoint.analysis.sched.waits import CAUSES
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.numbers import add_lengths, count_up, keep_below, null_bits, numbers_of, sort_numbers
 from tracepoint.decode.table import JoinedTable
@@ -158,6 +162,71 @@ def test_both_forms_find_the_same_in_any_records(given):
         assert found[name] == value, name
 
 
+def sums_of(sums):
+    """Sums by their keys: parts meet them in another order."""
+    waits = sums.waits.by_thread(CAUSES, str), sums.waits.by_priority(str)
+    return (
+        sums.cpus,
+        sorted(sums.states),
+        list(sums._ends),
+        [{key: list(own.values) for key, own in sorted(found.items())} for found in waits],
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(given=records())
+def test_parts_add_up_to_the_whole(given):
+    found, _, stop = given
+    whole = SchedSums()
+    rows = run_machine(found, {}, stop)
+    whole.add(rows)
+
+    def in_parts():
+        sums = SchedSums()
+        last = run_machine(found, {}, stop, sums.add)
+        assert (last.counts, last.words, columns_of(last.threads)) == (
+            rows.counts, rows.words, columns_of(rows.threads),
+        )  # fmt: skip
+        sums.add(last)
+        return sums_of(sums)
+
+    assert in_parts() == sums_of(whole)
+    with pytest.MonkeyPatch.context() as patch:
+        without_c(patch)
+        assert in_parts() == sums_of(whole)
+
+
+@settings(max_examples=60, deadline=None)
+@given(given=records())
+def test_folded_waits_are_those_of_the_whole_within_the_error(given):
+    found, _, stop = given
+    exact = SchedSums()
+    exact.add(run_machine(found, {}, stop))
+
+    def folded():
+        sums = SchedSums()
+        sums.add(run_machine(found, {}, stop, sums.add))
+        assert sums.waits.is_exact == (not len(exact.waits.samples(CAUSES)))
+        return sums.waits
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waits_module, "MAX_EXACT", 0)
+        by_c = folded()
+        without_c(patch)
+        by_twin = folded()
+    for causes in (CAUSES, CAUSES[:1]):
+        for utids in (None, [0, 2]):
+            whole, close = (own.samples(causes, (1, 5), utids) for own in (exact.waits, by_c))
+            assert (len(close), close.total, close.count) == (len(whole), whole.total, whole.count)
+            for rank, value in enumerate(whole.values, 1):
+                low, high = close.ranked(rank)
+                assert low <= value <= high
+                assert high - low <= abs(value) / (1 << PRECISION)
+            twin = by_twin.samples(causes, (1, 5), utids)
+            assert isinstance(twin, Distribution) or twin == close
+    assert by_c.by_priority(str) == by_twin.by_priority(str)
+
+
 @given(values=st.lists(st.one_of(st.integers(-5, 5), st.integers(MIN, MAX))))
 def test_arrays_of_both_forms_are_the_same(values):
     def arrays():
@@ -233,11 +302,11 @@ def test_wrong_arguments_are_errors():
         with pytest.raises(ValueError, match="losses"):
             DECODE.sched_machine(True, True, True, gaps, (b"", b""))
     with pytest.raises(ValueError, match="lengths"):
-        DECODE.sched_waits(bytes(8), b"", b"", b"", b"", 1, b"")
-    row = bytes(8), bytes(4), bytes(4)
-    for columns in ((*row[:2], b"", b"", b"", b""), (*row, b"", b"", b""), (*row, b"", bytes(4), b"")):
-        with pytest.raises(ValueError, match="lengths"):
-            DECODE.sched_class_waits(*columns, b"\1")
+        DECODE.sched_waits(bytes(8), b"", b"", b"", b"", b"", 1)
+    with pytest.raises(ValueError, match="lengths"):
+        DECODE.sched_fold(bytes(4), b"", bytes(8), 7)
+    with pytest.raises(ValueError, match="precision"):
+        DECODE.sched_fold(b"", b"", b"", 25)
     with pytest.raises(ValueError, match="twice"):
         DECODE.times_before(b"", b"", ((0, b""), (0, b"")))
     with pytest.raises(ValueError, match="int64"):

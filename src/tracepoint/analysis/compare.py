@@ -14,7 +14,7 @@ from tracepoint.analysis.sections import DistributionSection, Heading, TableSect
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.sections import Choice, Section, Value
     from tracepoint.decode.table import ColumnTable
 
@@ -50,9 +50,7 @@ def cliffs_delta(before: Sequence[float], after: Sequence[float]) -> float:
     return (more if small is before else -more) / (len(before) * len(after))
 
 
-def median_change(
-    before: Distribution, after: Distribution, n_tests: int = 1, seed: int = _SEED
-) -> MedianChange:
+def median_change(before: Samples, after: Samples, n_tests: int = 1, seed: int = _SEED) -> MedianChange:
     """Return how the median changed; `n_tests` is how many such questions are asked at once.
 
     Both have samples.  The median of n samples that are drawn again has a rank that is n times a number of a
@@ -86,7 +84,7 @@ def _ratio(before: float, after: float) -> float:
     return max(after, 1) / max(before, 1)
 
 
-def _verdict(before: Distribution, after: Distribution, low: float, high: float) -> str:
+def _verdict(before: Samples, after: Samples, low: float, high: float) -> str:
     if min(len(before), len(after)) < _FEWEST:
         return "too few"
     first, second = before.quantile(0.5), after.quantile(0.5)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.decode.numbers import sort_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class Bounds(NamedTuple):
@@ -35,6 +35,11 @@ class Samples(ABC):
 
     @abstractmethod
     def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def values(self) -> Sequence[int]:
+        """The samples in order, as near as they are known."""
 
     @property
     @abstractmethod
@@ -93,8 +98,6 @@ class Samples(ABC):
 class Distribution(Samples):
     """Samples that are not negative, such as latencies in ns, each with its exact value.
 
-    `values` has them in order, as int64.
-
     >>> latency = Distribution([10, 20, 30, 40], n_hidden=1)
     >>> latency.count, latency.quantile(0.5), latency.sum
     (Bounds(low=4, high=5), Bounds(low=20, high=30), Bounds(low=100, high=None))
@@ -103,15 +106,20 @@ class Distribution(Samples):
     def __init__(
         self, values: Iterable[int], n_hidden: int | None = 0, longest_hidden: int | None = None
     ) -> None:
-        self.values, self._total = sort_numbers(values)
+        self._values, self._total = sort_numbers(values)
         self.n_hidden = n_hidden
         self.longest_hidden = longest_hidden
 
     def __repr__(self) -> str:
-        return f"<Distribution of {len(self.values):,} samples>"
+        return f"<Distribution of {len(self._values):,} samples>"
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self._values)
+
+    @property
+    def values(self) -> memoryview[int]:
+        """The samples in order, exactly, as int64."""
+        return self._values
 
     @property
     def total(self) -> int:
@@ -120,5 +128,5 @@ class Distribution(Samples):
 
     def ranked(self, rank: int) -> Bounds:
         """Return the sample of a rank, 1 for the smallest one that is known."""
-        value = self.values[rank - 1]
+        value = self._values[rank - 1]
         return Bounds(value, value)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import Counter
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.distribution import Bounds, Samples
@@ -13,7 +14,7 @@ from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tracepoint.decode.column import Column
 
@@ -106,6 +107,20 @@ class Histogram(Samples):
         return self._total
 
     @property
+    def values(self) -> Sequence[int]:
+        """The samples in order, each as the middle of its bucket, no less than `min` and no more than `max`.
+
+        >>> list(Histogram([10, 5000, 9000], p=4).values)
+        [10, 4991, 8959]
+        """
+        found = array("q")
+        for bucket in sorted(self.buckets):
+            low, high = edges_of(bucket, self.p)
+            middle = min(max((low + high) // 2, self.min or low), high if self.max is None else self.max)
+            found.extend(repeat(middle, self.buckets[bucket]))
+        return found
+
+    @property
     def error(self) -> float:
         """How far a value is at most from the middle of its bucket, as a part of the value."""
         return 0.5 ** (self.p + 1)
@@ -114,12 +129,27 @@ class Histogram(Samples):
         """Return the histogram of the samples of both, in the lower of the two precisions."""
         p = min(self.p, other.p)
         a, b = self.coarser(p), other.coarser(p)
-        found = Histogram((), p, _added(a.n_hidden, b.n_hidden), _longest(a, b))
-        found.buckets = a.buckets + b.buckets
-        found.n, found._total = a.n + b.n, a.total + b.total
-        found.min = min((v for v in (a.min, b.min) if v is not None), default=None)
-        found.max = max((v for v in (a.max, b.max) if v is not None), default=None)
+        found = Histogram((), p)
+        found.add(a)
+        found.add(b)
         return found
+
+    def add(self, other: Histogram) -> None:
+        """Add the samples of another histogram to this one; raises ValueError for another precision.
+
+        >>> histogram = Histogram([1, 2])
+        >>> histogram.add(Histogram([2, 300]))
+        >>> list(histogram.values)
+        [1, 2, 2, 300]
+        """
+        if other.p != self.p:
+            raise ValueError(f"a histogram of {other.p} bits is not added to one of {self.p}")
+        self.n_hidden, self.longest_hidden = _added(self.n_hidden, other.n_hidden), _longest(self, other)
+        self.buckets.update(other.buckets)
+        self.n, self._total = self.n + other.n, self.total + other.total
+        self.min = min((v for v in (self.min, other.min) if v is not None), default=None)
+        self.max = max((v for v in (self.max, other.max) if v is not None), default=None)
+        self._ranks = None
 
     def coarser(self, p: int) -> Histogram:
         """Return the same samples in a precision of `p` bits; raises ValueError for a higher one."""

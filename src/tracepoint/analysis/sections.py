@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import TypeVar
 
-    from tracepoint.analysis.distribution import Bounds, Distribution
+    from tracepoint.analysis.distribution import Bounds, Samples
 
     Item = TypeVar("Item")
     Value = int | float | str | Bounds | dict[str, int] | None
@@ -69,7 +69,7 @@ class DistributionSection(NamedTuple):
 
     key: str
     title: str
-    groups: Mapping[str, Distribution]
+    groups: Mapping[str, Samples]
     label: str = ""
     unit: Unit = Unit.TIME
     events: Sequence[str] = ()

@@ -13,7 +13,7 @@ from tracepoint.wording import counted, text_table, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.report import Report
     from tracepoint.analysis.sections import Choice, Section, TableSection
 
@@ -65,7 +65,7 @@ def _distribution_lines(section: DistributionSection, *, has_histograms: bool) -
                 yield from histogram_lines(samples, section.unit)
 
 
-def histogram_lines(samples: Distribution, unit: Unit) -> Iterator[str]:
+def histogram_lines(samples: Samples, unit: Unit) -> Iterator[str]:
     r"""Yield how many samples there are by powers of two, in the shape of bpftrace's hist().
 
     >>> from tracepoint.analysis.distribution import Distribution
@@ -127,6 +127,6 @@ def _section_facts(section: Section) -> Any:
     return [dict(zip(keys, row, strict=True)) for row in section.rows]
 
 
-def _samples_facts(samples: Distribution) -> dict[str, Any]:
+def _samples_facts(samples: Samples) -> dict[str, Any]:
     found: dict[str, Any] = {"n": samples.count, "sum": samples.sum, "mean": samples.mean}
     return found | {name: samples.quantile(q) for name, q in QUANTILES}

@@ -18,6 +18,7 @@ from tracepoint.decode.engine import (
     read_columns,
     read_tables,
     thread_count,
+    time_slices,
 )
 from tracepoint.decode.plan import plan_together
 from tracepoint.decode.rows import NO_ID
@@ -31,7 +32,7 @@ from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.opening import open_containers
 from tracepoint.tracefile.order import narrowed
 from tracepoint.tracefile.recording import read_pairs
-from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window, shown_time
+from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Window, shown_time
 from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
@@ -333,6 +334,21 @@ class Trace(Closing):
         plan, column_of = plan_together([(form, ("common_type", *names)) for form, names in wanted])
         ids = {form.id: form.name for form in forms.values()}
         return JoinedTable(ids, column_of, lambda: self._read(plan))
+
+    def windows(self) -> list[Window]:
+        """Return the times in which a large recording is best read part by part, one after the other.
+
+        Each has some hundred megabytes of pages; one of all times is enough where there are fewer, and where
+        the pages are not in the order of time.
+        """
+        found = time_slices(self._cpus)
+        if not found:
+            return [ALL_TIMES]
+        # Counting, which whoever reads all records needs too, says of compressed data whether it is in order.
+        _ = self._counts
+        ordered = self.in_order
+        n_ordered = 0 if ordered is None else len(ordered.cpus)
+        return found if n_ordered == len(self._cpus) else [ALL_TIMES]
 
     def records(self) -> Iterator[Record]:
         """Yield the selected records of all CPUs by time, each with its fields and its text.

@@ -11,7 +11,7 @@ from tracepoint.generate.catalog.text import escape
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tracepoint.analysis.distribution import Bounds, Distribution
+    from tracepoint.analysis.distribution import Bounds, Samples
     from tracepoint.analysis.sections import DistributionSection, Unit
 
 _WIDTH, _HEIGHT, _FOOT, _ROOM = 560, 110, 18, 14
@@ -41,7 +41,7 @@ def _bars(values: Sequence[float], low: int, n: int) -> list[int]:
     return counts
 
 
-def _chart(name: str, samples: Distribution, unit: Unit, span: tuple[float, float]) -> str:
+def _chart(name: str, samples: Samples, unit: Unit, span: tuple[float, float]) -> str:
     low = int(span[0] * _BARS_BY_OCTAVE)
     n = int(span[1] * _BARS_BY_OCTAVE) - low + 1
     counts = _bars(samples.values, low, n)

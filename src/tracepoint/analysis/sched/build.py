@@ -10,6 +10,7 @@ from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.sched.events import SchedKind
 from tracepoint.analysis.sched.machine import SchedMachine, TaskSwitch
 from tracepoint.analysis.sched.rows import (
+    ClosedRows,
     RunRows,
     SchedCounts,
     SchedRows,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tracepoint.decode.column import Column
 
     Take = Callable[[int, int, int], None]
+    TakeRows = Callable[[ClosedRows], None]
 
 _SIGN, _MASK = 1 << 31, (1 << 32) - 1
 _NO_KIND = (None, ())
@@ -77,13 +79,18 @@ class _Words:
         return list(self._numbers)
 
 
-def run_machine(events: SchedEvents, gaps: Mapping[int, Sequence[Gap]], stop: int) -> SchedRows:
-    """Give all records to a machine, and end it at the time `stop` in ns; return what it found."""
+def run_machine(
+    events: SchedEvents, gaps: Mapping[int, Sequence[Gap]], stop: int, take: TakeRows | None = None
+) -> SchedRows:
+    """Give all records to a machine, and end it at the time `stop` in ns; return what it found.
+
+    `take` gets the rows that are closed after each part of the records: the result has the others.
+    """
     kinds = events.recorded_kinds
     has_wakings = SchedKind.WAKING in kinds
     wakings = Wakings(has_wakings, has_wakings or SchedKind.WAKEUP in kinds, SchedKind.WAKEUP_NEW in kinds)
     run = run_slowly if DECODE is None else _run_quickly
-    return run(events, gaps, wakings, stop)
+    return run(events, gaps, wakings, stop, take)
 
 
 def _events_of(part: SchedPart, words: _Words) -> list[_Event]:
@@ -100,7 +107,11 @@ def _events_of(part: SchedPart, words: _Words) -> list[_Event]:
 
 
 def _run_quickly(
-    events: SchedEvents, gaps: Mapping[int, Sequence[Gap]], wakings: Wakings, stop: int
+    events: SchedEvents,
+    gaps: Mapping[int, Sequence[Gap]],
+    wakings: Wakings,
+    stop: int,
+    take: TakeRows | None = None,
 ) -> SchedRows:
     decode: Any = DECODE
     found = {cpu: join_gaps(own) for cpu, own in gaps.items()}
@@ -112,17 +123,32 @@ def _run_quickly(
     names, words = StateNames(events.label), _Words()
     for part in events.parts():
         _run_part(decode, machine, names, part, _events_of(part, words))
+        if take is not None:
+            runs, states, _, threads = decode.sched_closed(machine)
+            take(ClosedRows(*_views(runs, states, threads), names))
+        # Or it would stay while the next one is read.
+        del part
     runs, states, spurious, threads, counts = decode.sched_rows(machine, stop)
-    views: Any = partial(map, view_numbers)
+    run_rows, state_rows, thread_rows = _views(runs, states, threads)
+    spurious_rows: Any = map(view_numbers, spurious, "qqbii")
     return SchedRows(
-        RunRows(*views(runs, "qqiiiiB")),
-        StateRows(*views(states, "qqiiiibB")),
-        SpuriousRows(*views(spurious, "qqbii")),
-        ThreadRows(*views(threads, "iiiiqqqq")),
+        run_rows,
+        state_rows,
+        SpuriousRows(*spurious_rows),
+        thread_rows,
         SchedCounts(*counts),
         names,
         words.all,
         events.names,
+    )
+
+
+def _views(runs: Any, states: Any, threads: Any) -> tuple[RunRows, StateRows, ThreadRows]:
+    views: Any = partial(map, view_numbers)
+    return (
+        RunRows(*views(runs, "qqiiiiB")),
+        StateRows(*views(states, "qqiiiibBi")),
+        ThreadRows(*views(threads, "iiiiqqqq")),
     )
 
 
@@ -157,7 +183,11 @@ def _packed_name(name: tuple[Column, array[int]] | None) -> tuple[object, ...] |
 
 
 def run_slowly(
-    events: SchedEvents, gaps: Mapping[int, Sequence[Gap]], wakings: Wakings, stop: int
+    events: SchedEvents,
+    gaps: Mapping[int, Sequence[Gap]],
+    wakings: Wakings,
+    stop: int,
+    take: TakeRows | None = None,
 ) -> SchedRows:
     """Return the same as the C module, which this is the readable form of."""
     machine = SchedMachine(
@@ -171,10 +201,12 @@ def run_slowly(
         found = _events_of(part, words)
         takes = {event.number: (_taker(event, machine), _columns_of(event)) for event in found}
         for row, (number, ts, cpu) in enumerate(zip(part.types.numbers, part.stamps, part.cpus, strict=True)):
-            take, columns = takes.get(number, _NO_KIND)
+            give, columns = takes.get(number, _NO_KIND)
             # A damaged record may end before its fields do.
-            if take and not part.types.is_null(row) and not any(column.is_null(row) for column in columns):
-                take(row, ts, cpu)
+            if give and not part.types.is_null(row) and not any(column.is_null(row) for column in columns):
+                give(row, ts, cpu)
+        if take is not None:
+            take(machine.closed())
     return machine.finish(stop, words.all, events.names)
 
 

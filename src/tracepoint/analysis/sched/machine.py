@@ -13,12 +13,14 @@ b. A thread sleeps and runs with neither waking nor wake-up between: a signal, o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from array import array
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tracepoint.analysis.sched.rows import (
     NONE,
     RUNNABLE,
     RUNNING,
+    ClosedRows,
     RowFlag,
     RunRows,
     SchedCounts,
@@ -31,10 +33,12 @@ from tracepoint.analysis.sched.rows import (
 from tracepoint.analysis.sched.threads import IDLE, Thread, Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tracepoint.analysis.coverage import GapFinder
     from tracepoint.analysis.sched.rows import StateNames, Wakings
+
+Rows = TypeVar("Rows", RunRows, StateRows, SpuriousRows)
 
 _CUT, _LATE, _RAN = int(RowFlag.CUT), int(RowFlag.LATE), int(RowFlag.RAN)
 _WOKEN, _NEW, _UNSEEN = int(RowFlag.WOKEN), int(RowFlag.NEW), int(RowFlag.UNSEEN_WAKE)
@@ -109,7 +113,7 @@ class SchedMachine:
         place.thread, place.seen = after, ts
         place.row = self.runs.open(ts, cpu, after.utid, switch.next_priority)
         if switch.next_tid != IDLE:
-            self._run(after, ts, cpu)
+            self._run(after, ts, cpu, switch.next_priority)
         return prev, after
 
     def _leave_cpu(self, place: _Cpu, prev: Thread, ts: int, cpu: int, state: int) -> bool:
@@ -211,7 +215,7 @@ class SchedMachine:
         self._open(thread, ts, state)
         thread.pending = NONE if self._is_runnable(thread) else pending
 
-    def _run(self, thread: Thread, ts: int, cpu: int) -> None:
+    def _run(self, thread: Thread, ts: int, cpu: int, priority: int) -> None:
         """Take that a thread begins to run."""
         self._settle(thread, ts)
         thread.is_new = False
@@ -222,6 +226,7 @@ class SchedMachine:
         elif self._is_runnable(thread):
             self.n_dropped += self.states.flags[thread.row] & (_CUT | _LATE) != 0
             self._close(thread, ts, _RAN)
+            self.states.priority[thread.row] = priority
         else:
             self._close(thread, ts, _UNSEEN if self._has_wakes else 0)
             if self._has_wakes:
@@ -326,6 +331,15 @@ class SchedMachine:
         """Take a sched_migrate_task."""
         self._thread(tid, cpu).migrations += 1
 
+    def closed(self) -> ClosedRows:
+        """Return the rows that no record can change any more, and forget them."""
+        places = [place for place in self._cpus.values() if place.seen is not None]
+        threads = self.threads.all
+        _split(self.spurious, [thread for thread in threads if thread.pending != NONE], "pending")
+        runs = _split(self.runs, places, "row")
+        states = _split(self.states, [thread for thread in threads if thread.row != NONE], "row")
+        return ClosedRows(runs, states, self.threads.rows(), self.names)
+
     def finish(self, ts: int, words: Sequence[str], saved: Mapping[int, str]) -> SchedRows:
         """End at the last record: what is open stays open, unless a loss hides whether it is."""
         for cpu, place in self._cpus.items():
@@ -343,3 +357,17 @@ class SchedMachine:
         )
         spurious, threads = self.spurious.without_none(), self.threads.rows()
         return SchedRows(self.runs, self.states, spurious, threads, counts, self.names, words, saved)
+
+
+def _split(rows: Rows, holders: Collection[Thread | _Cpu], name: str) -> Rows:
+    """Keep the rows that attributes of some objects are the numbers of, under new ones; return the others."""
+    kept = sorted(getattr(holder, name) for holder in holders)
+    place = {row: at for at, row in enumerate(kept)}
+    columns: list[array[int]] = list(vars(rows).values())
+    others = (array(c.typecode, (value for row, value in enumerate(c) if row not in place)) for c in columns)
+    closed = type(rows)(*others)
+    for column in columns:
+        column[:] = array(column.typecode, (column[row] for row in kept))
+    for holder in holders:
+        setattr(holder, name, place[getattr(holder, name)])
+    return closed

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 UNKNOWN_CLASS = "unknown"
+#: The classes, the most urgent first.
 # include/linux/sched/prio.h: MAX_DL_PRIO 0, MAX_RT_PRIO 100, DEFAULT_PRIO 120, MAX_PRIO 140; deadline is -1.
-_CLASSES = {
+CLASSES = {
     "deadline": range(-1, 0),
     "real-time": range(100),
     "nice -20..-1": range(100, 120),
@@ -27,19 +23,4 @@ def priority_class(priority: int) -> str:
     >>> [priority_class(priority) for priority in (-1, 98, 100, 120, 139, 500)]
     ['deadline', 'real-time', 'nice -20..-1', 'nice 0', 'nice 1..19', 'unknown']
     """
-    return next((name for name, own in _CLASSES.items() if priority in own), UNKNOWN_CLASS)
-
-
-def waits_by_class(priorities: Iterable[int], waits: Iterable[int]) -> Mapping[str, list[int]]:
-    """Return waits by the class of their priority, the most urgent class first.
-
-    >>> waits_by_class([120, 98, 120], [5, 6, 7])
-    {'real-time': [6], 'nice 0': [5, 7]}
-    """
-    by_number: dict[int, list[int]] = {}
-    for priority, wait in zip(priorities, waits, strict=True):
-        by_number.setdefault(priority, []).append(wait)
-    found: dict[str, list[int]] = {name: [] for name in (*_CLASSES, UNKNOWN_CLASS)}
-    for priority, own in by_number.items():
-        found[priority_class(priority)] += own
-    return {name: own for name, own in found.items() if own}
+    return next((name for name, own in CLASSES.items() if priority in own), UNKNOWN_CLASS)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.analysis.distribution import Bounds, Distribution
+from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.folded import folded_table
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sched.build import run_machine
@@ -14,7 +14,7 @@ from tracepoint.analysis.sched.critical import TaskSpan, path_of_task, read_span
 from tracepoint.analysis.sched.events import SchedEvents
 from tracepoint.analysis.sched.follow import Timeline
 from tracepoint.analysis.sched.offcpu import NO_OFF_CPU, OffCpu, folded_paths, off_times, places_of
-from tracepoint.analysis.sched.priorities import waits_by_class
+from tracepoint.analysis.sched.priorities import CLASSES, UNKNOWN_CLASS, priority_class
 from tracepoint.analysis.sched.rows import StateClass
 from tracepoint.analysis.sched.sections import (
     chain_section,
@@ -25,26 +25,21 @@ from tracepoint.analysis.sched.sections import (
     path_sections,
     task_section,
 )
-from tracepoint.analysis.sched.sums import (
-    CAUSES,
-    count_ends,
-    find_class_waits,
-    find_waits,
-    sum_cpus,
-    sum_states,
-)
+from tracepoint.analysis.sched.sums import SchedSums
 from tracepoint.analysis.sched.tables import sched_table, spurious_table, thread_state_table, thread_table
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.analysis.sched.use import CpuUse, TaskUse
+from tracepoint.analysis.sched.waits import CAUSES
 from tracepoint.analysis.sections import MAX_ROWS
 from tracepoint.analysis.units import time_text
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from tracepoint.analysis.coverage import Coverage
+    from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.needs import MissingEvent
     from tracepoint.analysis.sched.chains import WakeChain
     from tracepoint.analysis.sched.critical import PathStep
@@ -55,6 +50,14 @@ if TYPE_CHECKING:
     from tracepoint.decode.table import ColumnTable
     from tracepoint.decode.trace import Trace
 
+
+class ReadInParts(NamedTuple):
+    """Sums of a recording that was read in parts, without those of its last rows, and what reads it again."""
+
+    sums: SchedSums
+    read_all: Callable[[], SchedRows]
+
+
 # A lost switch hides the latency of the thread that it put on a CPU, and of the one that it took off.
 _HIDDEN_BY_EVENT = 2
 
@@ -63,7 +66,8 @@ class SchedReport(Report):
     """How the threads of a trace were scheduled; `analyse_sched` makes it.
 
     `sched`, `thread_state`, `thread` and `spurious_sched_wakeup` are tables with the columns that Perfetto's
-    SQL library gives them; rows whose end is not known have a `dur` of -1.
+    SQL library gives them; rows whose end is not known have a `dur` of -1.  Of a large recording they are
+    made on first use, while the recording is open: the other figures are added up part by part.
     """
 
     name = "sched"
@@ -77,16 +81,28 @@ class SchedReport(Report):
         *,
         critical: TaskSpan | None = None,
         has_priorities: bool = True,
+        parts: ReadInParts | None = None,
     ) -> None:
         super().__init__(coverage, missing)
         self._rows = rows
+        self._parts = parts
         self._off = off
         self._critical = critical
         self._has_priorities = has_priorities
 
     def __repr__(self) -> str:
-        n = len(self._rows.runs.ts)
+        n = sum(cpu.n_rows for cpu in self._sums.cpus)
         return f"<SchedReport of {n:,} switches, {self.coverage.duration / 1e9:.6f} s>"
+
+    @cached_property
+    def _sums(self) -> SchedSums:
+        sums = SchedSums() if self._parts is None else self._parts.sums
+        sums.add(self._rows)
+        return sums
+
+    @cached_property
+    def _all_rows(self) -> SchedRows:
+        return self._rows if self._parts is None else self._parts.read_all()
 
     @property
     def tables(self) -> dict[str, ColumnTable]:
@@ -129,12 +145,12 @@ class SchedReport(Report):
     @cached_property
     def sched(self) -> ColumnTable:
         """What each CPU ran."""
-        return sched_table(self._rows)
+        return sched_table(self._all_rows)
 
     @cached_property
     def thread_state(self) -> ColumnTable:
         """What each thread did, but for the idle ones."""
-        return thread_state_table(self._rows)
+        return thread_state_table(self._all_rows)
 
     @cached_property
     def thread(self) -> ColumnTable:
@@ -144,7 +160,7 @@ class SchedReport(Report):
     @cached_property
     def spurious_sched_wakeup(self) -> ColumnTable:
         """Wakings of threads that were not asleep."""
-        return spurious_table(self._rows)
+        return spurious_table(self._all_rows)
 
     def off_cpu(self, where: Where | None = None) -> list[OffTime]:
         """Return the time that threads were off the CPUs, that with most time first.
@@ -152,7 +168,7 @@ class SchedReport(Report):
         `where` tells where they blocked: a system call or functions, by the time in ns and the id of a task;
         None: as `analyse_sched` was asked with `by`.
         """
-        return self._off_times if where is None else off_times(self._rows, where)
+        return self._off_times if where is None else off_times(self._all_rows, where)
 
     def wake_chains(self, most: int | None = None, utids: Collection[int] | None = None) -> list[WakeChain]:
         """Return the `most` longest waits after a wake-up, or all, with who woke whom.
@@ -175,11 +191,11 @@ class SchedReport(Report):
 
     @cached_property
     def _off_times(self) -> list[OffTime]:
-        return off_times(self._rows, self._off.where)
+        return off_times(self._all_rows, self._off.where)
 
     @cached_property
     def _lines(self) -> Timeline:
-        return Timeline(self._rows, self.coverage.stop)
+        return Timeline(self._all_rows, self.coverage.stop)
 
     @cached_property
     def folded_stacks(self) -> ColumnTable:
@@ -213,7 +229,7 @@ class SchedReport(Report):
         n_switches = lost + counts.n_lost_switches
         return _HIDDEN_BY_EVENT * n_switches + counts.n_dropped + counts.n_unseen_wakes
 
-    def latency(self, cause: str | None = None, utids: Collection[int] | None = None) -> Distribution:
+    def latency(self, cause: str | None = None, utids: Collection[int] | None = None) -> Samples:
         """Return how long threads waited for a CPU, in ns, for all causes or one of CAUSES.
 
         `utids` chooses threads.  Raises KeyError for an unknown cause.
@@ -221,10 +237,9 @@ class SchedReport(Report):
         causes = CAUSES if cause is None else (CAUSES[CAUSES.index(cause)],) if cause in CAUSES else None
         if causes is None:
             raise KeyError(f"no cause {cause!r}; there are: {', '.join(CAUSES)}")
-        _, waits = find_waits(self._rows, causes, utids)
-        return Distribution(waits, self.n_hidden, self.longest_hidden)
+        return self._sums.waits.samples(causes, (self.n_hidden, self.longest_hidden), utids)
 
-    def latency_by_class(self, utids: Collection[int] | None = None) -> dict[str, Distribution]:
+    def latency_by_class(self, utids: Collection[int] | None = None) -> dict[str, Samples]:
         """Return how long threads waited for a CPU, in ns, by the class of their priority then.
 
         Classes are `deadline`, `real-time` and groups of nice values: those of which there are samples.
@@ -232,8 +247,14 @@ class SchedReport(Report):
         """
         if not self._has_priorities:
             return {}
-        waits = waits_by_class(*find_class_waits(self._rows, utids))
-        return {name: Distribution(own, self.n_hidden, self.longest_hidden) for name, own in waits.items()}
+        found = self._sums.waits.by_priority(priority_class, (self.n_hidden, self.longest_hidden), utids)
+        return {name: found[name] for name in (*CLASSES, UNKNOWN_CLASS) if name in found}
+
+    def latency_by_task(self, cause: str | None, name_of: Callable[[int], str | None]) -> dict[str, Samples]:
+        """Return how long threads waited for a CPU by a name for their `utid`; None leaves a thread out."""
+        causes = CAUSES if cause is None else (cause,)
+        found = self._sums.waits.by_thread(causes, name_of, (self.n_hidden, self.longest_hidden))
+        return {str(name): own for name, own in found.items()}
 
     @property
     def longest_hidden(self) -> int | None:
@@ -246,34 +267,28 @@ class SchedReport(Report):
         since = coverage.stop - min(starts) if starts else 0
         return max(self._rows.counts.longest_hidden_ns, since) or None
 
-    def samples(self, cause: str) -> Iterator[tuple[int, int]]:
-        """Yield the thread and the length in ns of each time that threads waited, for one of CAUSES."""
-        return zip(*find_waits(self._rows, (cause,)), strict=True)
-
     @cached_property
     def cpus(self) -> list[CpuUse]:
         """What each CPU did."""
         span = self.coverage.duration
         return [
-            CpuUse(cpu, busy, idle, max(span - busy - idle, 0), n)
-            for cpu, busy, idle, n in sorted(sum_cpus(self._rows))
+            CpuUse(cpu, busy, idle, max(span - busy - idle, 0), n) for cpu, busy, idle, n in self._sums.cpus
         ]
 
     @cached_property
     def tasks(self) -> list[TaskUse]:
         """What each thread did, those that ran longest first."""
         sums: dict[int, list[StateSum]] = {}
-        for found in sum_states(self._rows):
+        for found in self._sums.states:
             sums.setdefault(found.utid, []).append(found)
-        ends = count_ends(self._rows)
         tasks = (
-            self._task(utid, sums.get(utid, ()), ends)
+            self._task(utid, sums.get(utid, ()))
             for utid, tid in enumerate(self._rows.threads.tid)
             if tid != IDLE
         )
         return sorted(tasks, key=lambda task: (-task.run.low, task.tid))
 
-    def _task(self, utid: int, sums: Sequence[StateSum], ends: Sequence[int]) -> TaskUse:
+    def _task(self, utid: int, sums: Sequence[StateSum]) -> TaskUse:
         rows, threads, names = self._rows, self._rows.threads, self._rows.names
         runs = [own for own in sums if own.state == StateClass.RUNNING]
         run = sum(own.ns for own in runs)
@@ -291,8 +306,7 @@ class SchedReport(Report):
                 for own in sums
                 if own.n_known and names.classes[own.state] is StateClass.ASLEEP
             },
-            ends[2 * utid],
-            ends[2 * utid + 1],
+            *self._sums.ends(utid),
             threads.migrations[utid],
             threads.cpu_changes[utid],
         )
@@ -315,12 +329,26 @@ def analyse_sched(trace: Trace, by: str = "", critical: str | None = None) -> Sc
     """
     span = read_span(critical)
     events = SchedEvents(trace)
-    rows = run_machine(events, events.coverage.gaps, events.coverage.stop)
+    sums = SchedSums()
+    # The rows of a large recording would fill the memory that its records do.
+    take = sums.add if events.n_parts > 1 else None
+    rows = run_machine(events, events.coverage.gaps, events.coverage.stop, take)
     has_priorities = "next_prio" in events.fields["sched:sched_switch"]
     off = OffCpu(by, places_of(trace, by))
+    parts = None if take is None else ReadInParts(sums, partial(_read_all, trace, events.coverage))
     return SchedReport(
-        rows, events.coverage, events.missing, off, critical=span, has_priorities=has_priorities
+        rows,
+        events.coverage,
+        events.missing,
+        off,
+        critical=span,
+        has_priorities=has_priorities,
+        parts=parts,
     )
+
+
+def _read_all(trace: Trace, coverage: Coverage) -> SchedRows:
+    return run_machine(SchedEvents(trace), coverage.gaps, coverage.stop)
 
 
 analyse = analyse_sched

@@ -79,7 +79,10 @@ class RunRows:
 
 @dataclass
 class StateRows:
-    """The rows of `thread_state`: what each thread did; `state` is a number of `StateNames`."""
+    """The rows of `thread_state`: what each thread did; `state` is a number of `StateNames`.
+
+    `priority` is that with which a thread ran after a row with the flag RAN.
+    """
 
     ts: array[int] = field(default_factory=_numbers("q"))
     dur: array[int] = field(default_factory=_numbers("q"))
@@ -89,6 +92,7 @@ class StateRows:
     waker: array[int] = field(default_factory=_numbers("i"))
     irq: array[int] = field(default_factory=_numbers("b"))
     flags: array[int] = field(default_factory=_numbers("B"))
+    priority: array[int] = field(default_factory=_numbers("i"))
 
     def open(
         self,
@@ -101,7 +105,7 @@ class StateRows:
         flags: int = 0,
     ) -> int:
         """Add a row that begins; `source` is who woke the thread, and whether in an interrupt."""
-        values = (ts, OPEN, cpu, utid, state, *source, flags)
+        values = (ts, OPEN, cpu, utid, state, *source, flags, 0)
         for column, value in zip(vars(self).values(), values, strict=True):
             column.append(value)
         return len(self.ts) - 1
@@ -206,6 +210,15 @@ def _class_of(name: str) -> StateClass:
     if name.startswith("R"):
         return StateClass.RUNNABLE
     return StateClass.DEAD if name[:1] in {"X", "Z", "x"} else StateClass.ASLEEP
+
+
+class ClosedRows(NamedTuple):
+    """Rows of a part of a recording that the rest of it cannot change; `threads` are all up to then."""
+
+    runs: RunRows
+    states: StateRows
+    threads: ThreadRows
+    names: StateNames
 
 
 class SchedRows(NamedTuple):

@@ -21,7 +21,7 @@ from tracepoint.wording import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Bounds, Distribution
+    from tracepoint.analysis.distribution import Bounds, Samples
     from tracepoint.analysis.sched.chains import WakeChain
     from tracepoint.analysis.sched.critical import PathStep
     from tracepoint.analysis.sched.offcpu import OffTime
@@ -123,12 +123,12 @@ def task_section(tasks: Sequence[TaskUse], span_ns: int, choice: Choice) -> Tabl
     return choice.table("tasks", "Tasks", _TASKS, rows, _SWITCH)
 
 
-def latency_section(waits: Mapping[str, Distribution]) -> DistributionSection:
+def latency_section(waits: Mapping[str, Samples]) -> DistributionSection:
     """Return how long threads waited for a CPU, by cause."""
     return DistributionSection("latency_ns", "Waits for a CPU", waits, "after", events=_WAKES)
 
 
-def class_section(waits: Mapping[str, Distribution]) -> DistributionSection:
+def class_section(waits: Mapping[str, Samples]) -> DistributionSection:
     """Return how long threads waited for a CPU, by the class of the priority with which they ran then."""
     key, title = "latency_by_class_ns", "Waits for a CPU by priority"
     return DistributionSection(key, title, waits, "class", events=_WAKES)

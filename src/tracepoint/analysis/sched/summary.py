@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import count_coverage
+from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.histogram import Histogram
 from tracepoint.analysis.sched.report import analyse_sched
-from tracepoint.analysis.sched.sums import CAUSES
+from tracepoint.analysis.sched.waits import CAUSES
 from tracepoint.analysis.summary import TraceSummary
 from tracepoint.analysis.top import TopK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.sched.report import SchedReport
     from tracepoint.analysis.sched.use import TaskUse
     from tracepoint.decode.trace import Trace
@@ -31,30 +33,31 @@ def sched_summaries(
     """
     report = analyse_sched(trace)
     if "comm" not in by:
-        summary = _of_tasks(report, report.tasks, {cause: [*report.samples(cause)] for cause in CAUSES}, host)
+        summary = _of_tasks(report, report.tasks, _waits(report, lambda _: ""), host)
         _add_cpus(summary, report)
         yield {"host": host}, summary
         return
     tasks: dict[str, list[TaskUse]] = {}
     for task in report.tasks:
         tasks.setdefault(task.name, []).append(task)
-    names = {task.utid: task.name for task in report.tasks}
-    waits: dict[str, dict[str, list[tuple[int, int]]]] = {name: {} for name in tasks}
-    for cause in CAUSES:
-        for utid, ns in report.samples(cause):
-            if utid in names:
-                waits[names[utid]].setdefault(cause, []).append((utid, ns))
+    waits = _waits(report, {task.utid: task.name for task in report.tasks}.get)
     for name, own in tasks.items():
-        yield {"host": host, "comm": name}, _of_tasks(report, own, waits[name], host)
+        yield {"host": host, "comm": name}, _of_tasks(report, own, waits, host, name)
+
+
+def _waits(report: SchedReport, name_of: Callable[[int], str | None]) -> dict[str | None, dict[str, Samples]]:
+    """Return how long threads waited for a CPU by cause, None for all, and by a name for their `utid`."""
+    return {cause: report.latency_by_task(cause, name_of) for cause in (*CAUSES, None)}
 
 
 def _of_tasks(
     report: SchedReport,
     tasks: Collection[TaskUse],
-    waits: dict[str, list[tuple[int, int]]],
+    waits: Mapping[str | None, Mapping[str, Samples]],
     host: str,
+    name: str = "",
 ) -> TraceSummary:
-    """Return what some tasks did, and how long they waited for a CPU."""
+    """Return what some tasks did, and how long they waited for a CPU, by a name in `waits`."""
     made = TraceSummary("sched", *count_coverage(report.coverage))
     made.tops |= {name: TopK() for name in ("run_ns_by_comm", "run_ns_by_host", "missing_events")}
     sums = dict.fromkeys(("tasks", "run_ns", "runs", "runnable_ns", "voluntary", "involuntary"), 0)
@@ -73,16 +76,17 @@ def _of_tasks(
     # What losses hide of one task they can hide of all of them once: a CPU runs one at a time.
     hidden = [task.run.high - task.run.low for task in tasks if task.run.high is not None]
     made.hidden["run_ns"] = int(max(hidden, default=0))
-    for cause in CAUSES:
-        made.histograms[f"latency_ns.{cause}"] = _waits(report, waits.get(cause, ()))
-    made.histograms["latency_ns"] = _waits(report, [pair for pairs in waits.values() for pair in pairs])
+    for cause, found in waits.items():
+        key = f"latency_ns.{cause}" if cause else "latency_ns"
+        made.histograms[key] = _histogram(report, found.get(name))
     return made
 
 
-def _waits(report: SchedReport, samples: Collection[tuple[int, int]]) -> Histogram:
-    return Histogram(
-        (ns for _, ns in samples), n_hidden=report.n_hidden, longest_hidden=report.longest_hidden
-    )
+def _histogram(report: SchedReport, samples: Samples | None) -> Histogram:
+    if isinstance(samples, Histogram):
+        return samples
+    values = samples.values if isinstance(samples, Distribution) else ()
+    return Histogram(values, n_hidden=report.n_hidden, longest_hidden=report.longest_hidden)
 
 
 def _add_cpus(made: TraceSummary, report: SchedReport) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.wording import counted, html_table
+from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.wording import counted, html_table, tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from tracepoint.tracefile.cpudata import CpuData
 
 _N_COLUMNS, _WIDTH, _HEIGHT, _LEFT = 240, 3, 18, 56
 _MAX_CPUS, _MAX_EVENTS = 32, 10
+# Places of a CPU whose times the picture has: pages, and chunks of compressed data.
+_N_SAMPLES, _N_CHUNKS = 400, 50
 
 
 class CpuRow(NamedTuple):
@@ -22,18 +27,49 @@ class CpuRow(NamedTuple):
     losses: Sequence[tuple[int, int]]
 
 
-def overview_html(
-    facts: Mapping[str, str], events: Mapping[str, int], span: tuple[int, int], cpus: Iterable[CpuRow]
+class TraceFacts(NamedTuple):
+    """What a notebook shows of a trace in words; `lost` is by CPU, `events` has the records of each event."""
+
+    path: str
+    form: str
+    clock: str
+    span: tuple[int, int]
+    n_records: int
+    lost: Mapping[int, int]
+    events: Mapping[str, int]
+
+
+def trace_html(
+    trace: TraceFacts, data: Iterable[CpuData], losses: Callable[[int], Sequence[tuple[int, int]]]
 ) -> str:
-    """Return what a notebook shows: the facts, the picture, and the events with most records."""
-    ordered = sorted(events.items(), key=lambda item: -item[1])
+    """Return what a notebook shows: the facts, a picture of the data of CPUs, and the most frequent events.
+
+    `losses` says when a CPU lost events.
+    """
+    (first, last), lost = trace.span, trace.lost.values()
+    facts = {
+        "recording": tail(trace.path, 80),
+        "form": trace.form,
+        "clock": trace.clock or "not named",
+        "span": f"{first / 1e9:.6f} to {last / 1e9:.6f} ({(last - first) / 1e9:.6f} s)",
+        "records": f"{trace.n_records:,}",
+        "lost": f"{sum(max(n, 0) for n in lost):,}{' or more' if LOST_UNKNOWN in lost else ''}",
+    }
+    cpus = sorted((cpu.listed() for cpu in data), key=lambda cpu: cpu.cpu)
+    # A compressed chunk is expanded as a whole for the time of its first page.
+    rows = [
+        CpuRow(c.cpu, c.sample_times(_N_SAMPLES if c.codec is None else _N_CHUNKS), losses(c.cpu))
+        for c in cpus
+        if c.size
+    ]
+    ordered = sorted(trace.events.items(), key=lambda item: -item[1])
     n_more = len(ordered) - _MAX_EVENTS
     more = [("...", counted(n_more, "other event"))] if n_more > 0 else []
     shown = [(name, f"{n:,}") for name, n in ordered[:_MAX_EVENTS]]
     return "".join(
         (
             html_table(("", ""), facts.items()),
-            _picture(list(cpus)[:_MAX_CPUS], *span),
+            _picture(rows[:_MAX_CPUS], first, last),
             html_table(("event", "records"), [*shown, *more]),
         )
     )

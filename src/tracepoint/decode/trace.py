@@ -27,7 +27,7 @@ from tracepoint.decode.table import ColumnTable, JoinedTable, Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
 from tracepoint.model.patterns import matches_any
-from tracepoint.record.page import LOST_UNKNOWN, add_lost
+from tracepoint.record.page import add_lost
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.opening import open_containers
 from tracepoint.tracefile.order import narrowed
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 _ALL = Selection()
 _SYMBOLS = "_symbols"
 STACKS = ("kernel_stack", "user_stack")
-_N_SAMPLES, _N_CHUNKS = 400, 50
 # As lines of `trace` have them, and what the tasks are called.
 _IDLE = re.compile(r"<idle>|swapper(/[0-9]+)?")
 _HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
@@ -94,27 +93,14 @@ class Trace(Closing):
 
     def _repr_html_(self) -> str:
         """Return the facts and a picture of the records over time, for a notebook."""
-        from tracepoint.decode.overview import CpuRow, overview_html  # noqa: PLC0415 - notebooks only
+        from tracepoint.decode.overview import TraceFacts, trace_html  # noqa: PLC0415 - notebooks only
 
-        (first, last), lost = self.span, self.lost.values()
-        facts = {
-            "recording": tail(self.file.path, 80),
-            "form": self.file.form,
-            "clock": self.clock or "not named",
-            "span": f"{first / 1e9:.6f} to {last / 1e9:.6f} ({(last - first) / 1e9:.6f} s)",
-            "records": f"{self.n_records:,}",
-            "lost": f"{sum(max(n, 0) for n in lost):,}{' or more' if LOST_UNKNOWN in lost else ''}",
-        }
-        # What a filter leaves of a page is not known without reading it.
-        data = () if self.selection.is_by_record else (cpu.listed() for cpu in self._cpus)
-        cpus = sorted(data, key=lambda cpu: cpu.cpu)
-        # A compressed chunk is expanded as a whole for the time of its first page.
-        rows = (
-            CpuRow(c.cpu, c.sample_times(_N_SAMPLES if c.codec is None else _N_CHUNKS), self.losses(c.cpu))
-            for c in cpus
-            if c.size
+        file = self.file
+        facts = TraceFacts(
+            file.path, file.form, self.clock, self.span, self.n_records, self.lost, self.events
         )
-        return overview_html(facts, self.events, self.span, rows)
+        # What a filter leaves of a page is not known without reading it.
+        return trace_html(facts, () if self.selection.is_by_record else self._cpus, self.losses)
 
     @cached_property
     def buffer(self) -> TraceBuffer | None:
@@ -338,17 +324,14 @@ class Trace(Closing):
     def windows(self) -> list[Window]:
         """Return the times in which a large recording is best read part by part, one after the other.
 
-        Each has some hundred megabytes of pages; one of all times is enough where there are fewer, and where
-        the pages are not in the order of time.
+        Each has some hundred megabytes of pages; one of all times where there are fewer, or not in order.
         """
         found = time_slices(self._cpus)
         if not found:
             return [ALL_TIMES]
-        # Counting, which whoever reads all records needs too, says of compressed data whether it is in order.
-        _ = self._counts
-        ordered = self.in_order
-        n_ordered = 0 if ordered is None else len(ordered.cpus)
-        return found if n_ordered == len(self._cpus) else [ALL_TIMES]
+        # Counting says of compressed data whether it is in order.
+        ordered = self.in_order if self._counts else None
+        return found if ordered is not None and len(ordered.cpus) == len(self._cpus) else [ALL_TIMES]
 
     def records(self) -> Iterator[Record]:
         """Yield the selected records of all CPUs by time, each with its fields and its text.

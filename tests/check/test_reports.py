@@ -110,7 +110,7 @@ def test_json_and_jsonl_agree():
 
 
 def test_sarif_has_rules_places_and_fixes():
-    document = json.loads(write_sarif(FOUND, SOURCES, version="1.2", help_base="https://example.org/rules/"))
+    document = json.loads(write_sarif(FOUND, SOURCES, version="1.2", docs_url="https://example.org/docs/"))
     run = document["runs"][0]
     assert document["version"] == "2.1.0"
     rules = run["tool"]["driver"]["rules"]
@@ -118,7 +118,8 @@ def test_sarif_has_rules_places_and_fixes():
     assert all(
         r["shortDescription"]["text"] and r["fullDescription"]["text"] and r["help"]["text"] for r in rules
     )
-    assert rules[0]["helpUri"] == "https://example.org/rules/TP001.html"
+    assert rules[0]["helpUri"] == "https://example.org/docs/reference/rules/TP001.html"
+    assert run["tool"]["driver"]["informationUri"] == "https://example.org/docs/index.html"
     newline, pointer = run["results"]
     assert rules[newline["ruleIndex"]]["id"] == newline["ruleId"] == "TP305"
     place = pointer["locations"][0]["physicalLocation"]

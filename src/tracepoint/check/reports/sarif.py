@@ -28,16 +28,16 @@ def write_sarif(
     sources: Mapping[str, SourceFile] | None = None,
     *,
     version: str = "",
-    help_base: str = "",
+    docs_url: str = "",
 ) -> str:
     """Return one SARIF run; `sources` (path to file) makes the regions of fixes exact.
 
-    `help_base` is the address of the folder of the rule pages; without it rules carry their
-    page as text only.
+    `docs_url` is the address of the documentation site, for `informationUri` and the `helpUri` of each rule;
+    without it rules carry their page as text only.
     """
     listed = list(findings)
     run = {
-        "tool": {"driver": _driver(version, help_base)},
+        "tool": {"driver": _driver(version, docs_url.rstrip("/"))},
         "columnKind": "unicodeCodePoints",
         "results": [_result(d, sources or {}) for d in listed],
         "artifacts": [{"location": _uri(p)} for p in sorted({d.span.path for d in listed})],
@@ -45,14 +45,16 @@ def write_sarif(
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
-def _driver(version: str, help_base: str) -> dict[str, Any]:
-    driver: dict[str, Any] = {"name": "tracepoint", "rules": [_rule(r, help_base) for r in RULES]}
+def _driver(version: str, docs_url: str) -> dict[str, Any]:
+    driver: dict[str, Any] = {"name": "tracepoint", "rules": [_rule(r, docs_url) for r in RULES]}
+    if docs_url:
+        driver["informationUri"] = f"{docs_url}/index.html"
     if version:
         driver["version"] = version
     return driver
 
 
-def _rule(rule: Rule, help_base: str) -> dict[str, Any]:
+def _rule(rule: Rule, docs_url: str) -> dict[str, Any]:
     data: dict[str, Any] = {
         "id": rule.code,
         "name": rule.name,
@@ -61,8 +63,8 @@ def _rule(rule: Rule, help_base: str) -> dict[str, Any]:
         "help": {"text": rule.page, "markdown": rule.page},
         "defaultConfiguration": {"enabled": rule.is_default_on, "level": _LEVELS[rule.severity]},
     }
-    if help_base:
-        data["helpUri"] = f"{help_base.rstrip('/')}/{rule.code}.html"
+    if docs_url:
+        data["helpUri"] = f"{docs_url}/reference/rules/{rule.code}.html"
     return data
 
 

@@ -14,7 +14,7 @@ from tracepoint.check.suppress import apply_baseline, read_baseline, write_basel
 from tracepoint.cli import settings
 from tracepoint.cli.authors import add_author_arguments
 from tracepoint.cli.declare.check_cache import open_cache
-from tracepoint.cli.declare.check_scope import CheckedFiles, find_scope, is_on_disk
+from tracepoint.cli.declare.check_scope import CheckedFiles, find_mailbox_scope, find_scope, is_on_disk
 from tracepoint.cli.files import read_text, unified_diff, write_text
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.diagnostics import Safety
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit")
 #: One fix may uncover the next; real headers settle in two rounds.
 _MAX_ROUNDS = 8
+_MAX_MISSING = 10
+_HERE = ["."]
 
 
 class CheckedHeader:
@@ -67,12 +69,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         nargs="*",
-        default=["."],
+        default=_HERE,
         metavar="PATH",
         help="headers, folders of them, Python files, patches, or - for stdin (default: .)",
     )
     parser.add_argument(
         "--diff-base", metavar="REV", help="only findings on lines changed since a git revision"
+    )
+    parser.add_argument(
+        "--mbox", metavar="FILE", help="check the patches of a mailbox, a maildir or - for stdin"
     )
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed without changing a record")
     parser.add_argument(
@@ -88,6 +93,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="with -o: replace existing patches")
     add_author_arguments(parser.add_argument_group("with --patch"))
     parser.add_argument("--output-format", choices=_FORMATS, help="default: full")
+    parser.add_argument(
+        "--docs-url", default="", metavar="URL", help="with sarif: the site of these docs, for links to rules"
+    )
     parser.add_argument(
         "--write-baseline", metavar="FILE", help="write the current findings to FILE, for --baseline"
     )
@@ -118,7 +126,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     findings, n_known = _without_known(findings, chosen)
     findings = scope.with_patch_lines(findings)
     if not args.diff:
-        out.write(_report(args.output_format or chosen.output_format, findings, headers, out.style))
+        form = args.output_format or chosen.output_format
+        out.write(_report(form, findings, headers, out.style, args.docs_url))
     _summary(out, headers, findings, n_known=n_known, n_changed=n_changed, is_dry=args.diff)
     if _say_what_is_no_header(args.paths, headers, out):
         return EXIT_CANNOT_RUN
@@ -140,16 +149,19 @@ def _check(
     args: argparse.Namespace, chosen: Settings, out: Output
 ) -> tuple[CheckedFiles, list[Checked], list[Diagnostic]]:
     """Find the files and check them, or take the results of an earlier run."""
-    words, revision = args.paths, args.diff_base
-    is_wanted = not args.no_cache and is_on_disk(words)
+    words, revision = _words(args), args.diff_base
+    is_wanted = not args.no_cache and not args.mbox and is_on_disk(words)
     relevant = (chosen.select, chosen.ignore, chosen.include, chosen.define, chosen.exclude, chosen.abi)
     cache = open_cache([*words, revision or ""], relevant, is_wanted=is_wanted)
     known = cache.paths() if revision is None else None
-    scope = (
-        find_scope(words, chosen.exclude, revision, cache.disk)
-        if known is None
-        else CheckedFiles(tuple(known))
-    )
+    if args.mbox:
+        scope = find_mailbox_scope(args.mbox)
+    elif known is None:
+        scope = find_scope(words, chosen.exclude, revision, cache.disk)
+    else:
+        scope = CheckedFiles(tuple(known))
+    if scope.missing:
+        out.warn(f"{args.mbox}: without {', '.join(scope.missing[:_MAX_MISSING])} of the series")
     if not scope.paths:
         what = "no trace headers" if revision is None else f"nothing changed since {revision}"
         out.warn(f"{what} in {', '.join(words)}: nothing was checked")
@@ -158,6 +170,15 @@ def _check(
     results = cache.results(scope.paths, _identity) or _check_headers(scope, paths, chosen, out, cache)
     headers = [CheckedHeader(p, found, scope.text_of(p)) for p, found in results.headers.items()]
     return scope, [*headers, *scripts], scope.only_changed([*findings, *results.findings])
+
+
+def _words(args: argparse.Namespace) -> list[str]:
+    """Return what to check; raises TracepointError for a mailbox together with something else."""
+    if not args.mbox:
+        return list(args.paths)
+    if args.paths != _HERE or args.diff_base is not None:
+        raise TracepointError("patches are checked alone: --mbox without files and --diff-base")
+    return [args.mbox]
 
 
 def _identity(root: str) -> str:
@@ -265,13 +286,15 @@ def _without_known(findings: list[Diagnostic], chosen: Settings) -> tuple[list[D
     return apply_baseline(findings, read_baseline(read_text(Path(chosen.baseline))))
 
 
-def _report(form: str, findings: Sequence[Diagnostic], headers: Sequence[Checked], style: Style) -> str:
+def _report(
+    form: str, findings: Sequence[Diagnostic], headers: Sequence[Checked], style: Style, docs_url: str
+) -> str:
     writers: dict[str, Callable[[], str]] = {
         "full": lambda: write_full(findings, _sources(findings, headers), style),
         "concise": lambda: write_concise(findings, style),
         "json": lambda: write_json(findings),
         "jsonl": lambda: write_jsonl(findings),
-        "sarif": lambda: _write_sarif(findings, headers),
+        "sarif": lambda: _write_sarif(findings, headers, docs_url),
         "github": lambda: write_github(findings),
         "gitlab": lambda: write_gitlab(findings),
         "junit": lambda: write_junit(findings, {header.path: header.source for header in headers}),
@@ -288,10 +311,10 @@ def _sources(findings: Sequence[Diagnostic], headers: Sequence[Checked]) -> dict
     return {header.path: header.source for header in headers if header.path in paths}
 
 
-def _write_sarif(findings: Sequence[Diagnostic], headers: Sequence[Checked]) -> str:
+def _write_sarif(findings: Sequence[Diagnostic], headers: Sequence[Checked], docs_url: str) -> str:
     from tracepoint.check.reports.sarif import write_sarif  # noqa: PLC0415 - it shows the pages of all rules
 
-    return write_sarif(findings, _sources(findings, headers), version=__version__)
+    return write_sarif(findings, _sources(findings, headers), version=__version__, docs_url=docs_url)
 
 
 def _summary(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.cli.declare.mailbox import IS_PATCH, read_mailbox
 from tracepoint.cli.files import read_bytes, read_text
 from tracepoint.cli.git import changed_files
 from tracepoint.errors import TracepointError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tracepoint.tree.disk import Disk
 
 _PATCH_ENDS = (".patch", ".diff", ".mbox")
-_IS_PATCH = re.compile(r"^--- \S[^\n]*\n\+\+\+ \S[^\n]*\n@@ -\d", re.MULTILINE)
 _STDIN, _STDIN_NAME = Path("-"), "<stdin>"
 
 
@@ -33,12 +32,13 @@ class CheckedFiles:
     """The files to check; `texts` are those that differ from the disk, by absolute path, and stdin's as `-`.
 
     `lines` are the lines whose findings count, by absolute path (None: all), each with the line of
-    a patch that adds it (empty: it is in the file).
+    a patch that adds it (empty: it is in the file).  `missing` are the patches that a series lacks.
     """
 
     paths: tuple[Path, ...]
     texts: Mapping[str, str] = field(default_factory=dict)
     lines: Mapping[str, Mapping[int, str]] | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def is_patched(self) -> bool:
@@ -87,15 +87,25 @@ def find_scope(
     """
     stdin = read_text(_STDIN) if "-" in words else ""
     patches = [(word, read_text(Path(word))) for word in words if word != "-" and _is_patch_file(Path(word))]
-    if _IS_PATCH.search(stdin):
+    if IS_PATCH.search(stdin):
         patches.append((_STDIN_NAME, stdin))
     if patches and (revision is not None or len(patches) < len(words)):
         raise TracepointError("patches are checked alone: without other files and --diff-base")
     if patches:
-        return _patched(patches)
+        return _patched(patches, [Path(name).resolve().parent for name, _ in patches if name != _STDIN_NAME])
     if revision is not None:
         return _changed(words, exclude, revision)
     return CheckedFiles(tuple(find_headers(words, exclude, disk)), {"-": stdin} if "-" in words else {})
+
+
+def find_mailbox_scope(mailbox: str) -> CheckedFiles:
+    """Return what the patches of a mailbox (`-` is stdin) or maildir change.
+
+    Raises OSError for one that cannot be read, TracepointError when it has no patch or one does not apply.
+    """
+    series = read_mailbox(Path(mailbox))
+    scope = _patched(series.patches, [] if mailbox == "-" else [Path(mailbox).resolve().parent])
+    return replace(scope, missing=series.missing)
 
 
 def _is_patch_file(path: Path) -> bool:
@@ -134,9 +144,9 @@ def _changed(words: Sequence[str], exclude: Sequence[str], revision: str) -> Che
 # --- patches ------------------------------------------------------------------------------------
 
 
-def _patched(patches: Sequence[tuple[str, str]]) -> CheckedFiles:
-    """Apply the patches in memory to the tree that they are for."""
-    root = _find_tree(patches)
+def _patched(patches: Sequence[tuple[str, str]], folders: Sequence[Path]) -> CheckedFiles:
+    """Apply the patches of some folders in memory to the tree that they are for."""
+    root = _find_tree(patches, folders)
 
     def read(path: str) -> str | None:
         place = root / path
@@ -162,8 +172,8 @@ def _patched(patches: Sequence[tuple[str, str]]) -> CheckedFiles:
     return CheckedFiles(tuple(paths), texts, lines)
 
 
-def _find_tree(patches: Sequence[tuple[str, str]]) -> Path:
-    """Return the nearest folder, from here or a patch upwards, that has the files the patches change."""
+def _find_tree(patches: Sequence[tuple[str, str]], folders: Sequence[Path]) -> Path:
+    """Return the nearest folder, from here or `folders` upwards, with the files that the patches change."""
     made: set[str] = set()
     needed: list[str] = []
     for name, text in patches:
@@ -173,7 +183,7 @@ def _find_tree(patches: Sequence[tuple[str, str]]) -> Path:
             raise TracepointError(str(error)) from error
         needed += [c.path for c in changes if c.path and c.path not in made]
         made |= {c.target for c in changes}
-    starts = [Path.cwd(), *(Path(name).resolve().parent for name, _ in patches if name != _STDIN_NAME)]
+    starts = [Path.cwd(), *folders]
     for start in dict.fromkeys(starts):
         for folder in (start, *start.parents):
             if all((folder / path).is_file() for path in needed):

@@ -40,7 +40,7 @@ PROGRAMS = {
     "perl": "the kernel's checkpatch.pl is written in it",
     "xz-utils": "kernel source and modules are packed with it",
     "neovim": "the language server is tested in it",
-    "chromium": "the catalog's pages are tested in it",
+    "chromium": "the pages of catalogs, reports and the site are tested in it",
     "trace-cmd": "it judges what we write, and works on the mounted control files",
     "babeltrace2": "it judges the CTF that we write, and what we read of others",
     "libtraceevent-dev": "libtracefs is compiled with its headers",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from api import api_pages
 from commands import command_pages
+from live import add_live_files, live_form
 from support import support_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -43,9 +44,8 @@ def stage(folder: Path) -> Path:
     docs = folder / "docs"
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "examples").symlink_to(ROOT / "examples")
-    rules = docs / "reference/rules/index.md"
-    toctree = "\n```{toctree}\n:hidden:\n:glob:\n\nTP*\n```\n"
-    rules.write_text(rules.read_text(encoding="utf-8") + toctree, encoding="utf-8")
+    _append(docs / "reference/rules/index.md", "\n```{toctree}\n:hidden:\n:glob:\n\nTP*\n```\n")
+    _append(docs / "live.md", live_form())
     for name, text in generated_pages().items():
         path = docs / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,6 +53,10 @@ def stage(folder: Path) -> Path:
             raise SystemExit(f"docs: {name} is generated, and stands in docs/ too: remove it there")
         path.write_text(text, encoding="utf-8")
     return docs
+
+
+def _append(page: Path, text: str) -> None:
+    page.write_text(page.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 
 def run_sphinx(source: Path, target: Path) -> subprocess.CompletedProcess[bytes]:
@@ -67,5 +71,7 @@ if __name__ == "__main__":
     pages = Path(sys.argv[2]) if len(sys.argv) > 2 else stage(place / "source")
     status = run_sphinx(pages, place).returncode
     if status == 0:
+        if (pages / "live.md").exists():
+            add_live_files(place / "html")
         print(f"docs: {place / 'html/index.html'}")
     sys.exit(status)

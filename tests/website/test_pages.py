@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,22 +13,9 @@ from tracepoint.check.registry import RULES
 from tracepoint.cli.commands import COMMANDS
 from tracepoint.cli.parsers import read_commands
 from tracepoint.lab.kernels.supported import KERNELS
+from website.conftest import build
 
 pytestmark = pytest.mark.programs
-
-
-def build(*folders: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "tools/docs/build.py", *map(str, folders)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("sphinx", reason="Sphinx is not installed: make setup")
-    folder = tmp_path_factory.mktemp("docs")
-    done = build(folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    return folder / "html"
 
 
 def test_every_page_of_docs_is_there(site: Path) -> None:

@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     from tracepoint.model.write import write_header
     from tracepoint.printk.program import compile_print
     from tracepoint.printk.render import render_record
-    from tracepoint.runtime.bridges.log_records import TraceHandler, trace_calls
+    from tracepoint.runtime.bridges.log_records import TraceHandler, TraceProcessor, trace_calls
+    from tracepoint.runtime.bridges.prometheus import EventCounts, prometheus_app, prometheus_text
     from tracepoint.runtime.bridges.user_events import UserEvents
     from tracepoint.runtime.declare.defaults import task_name
     from tracepoint.runtime.declare.event import TraceEvent, make_tracepoint, trace_event
@@ -104,7 +105,8 @@ _HOMES = {
     "model.write": "write_header",
     "printk.program": "compile_print",
     "printk.render": "render_record",
-    "runtime.bridges.log_records": "TraceHandler trace_calls",
+    "runtime.bridges.log_records": "TraceHandler TraceProcessor trace_calls",
+    "runtime.bridges.prometheus": "EventCounts prometheus_app prometheus_text",
     "runtime.declare.event": "TraceEvent make_tracepoint trace_event",
     "runtime.hierarchy": "tracing",
     "runtime.declare.load": "load",
@@ -126,12 +128,14 @@ __all__ = [
     "Abi",
     "Diagnostic",
     "Event",
+    "EventCounts",
     "EventFormat",
     "FaultWarning",
     "LossWarning",
     "TraceEvent",
     "TraceHandler",
     "TraceHeader",
+    "TraceProcessor",
     "TracepointError",
     "UserEvents",
     "char_array",
@@ -161,6 +165,8 @@ __all__ = [
     "open_trace",
     "open_tracefs",
     "open_tree",
+    "prometheus_app",
+    "prometheus_text",
     "read_format",
     "read_header",
     "read_header_text",

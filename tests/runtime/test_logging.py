@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from tracepoint.errors import TracepointError
-from tracepoint.runtime.bridges.log_records import TraceHandler, trace_calls
+from tracepoint.model.python.types import u8, u64
+from tracepoint.runtime.bridges.log_records import TraceHandler, TraceProcessor, trace_calls
 from tracepoint.runtime.files.tree import ControlFiles
 
 
@@ -373,3 +374,40 @@ def test_what_is_no_function_is_refused(bridge, thing):
     """A class would be one no more."""
     with pytest.raises(TracepointError, match=r"trace_calls\(\) is for functions"):
         bridge.trace_calls(system="shop", name="thing")(thing)
+
+
+@pytest.fixture
+def sold(bridge, runtime):
+    @runtime.trace_event(system="shop", printk='"order=%llu by %s", order, customer')
+    def sold(order: u64, customer: str, express: u8 = 0) -> None: ...
+
+    return sold
+
+
+def test_an_entry_of_structlog_fires_its_event(bridge, sold):
+    processor = TraceProcessor({"sold": sold})
+    entry = {"event": "sold", "order": 7, "customer": "ada", "level": "info"}
+    assert processor(None, "info", entry) is entry
+    bridge.tree.write_text("events/shop/sold/enable", "1")
+    assert processor(None, "info", entry) == {"event": "sold", "order": 7, "customer": "ada", "level": "info"}
+    processor(None, "info", {"event": "returned", "order": 8})
+    processor(None, "info", {"event": ["sold"]})
+    processor(None, "info", {})
+    assert bodies(bridge.tree) == ["sold: order=7 by ada"]
+
+
+def test_an_entry_that_lacks_a_parameter_is_a_counted_fault(bridge, sold, runtime):
+    bridge.tree.write_text("events/shop/sold/enable", "1")
+    with pytest.warns(match="argument customer is missing"):
+        TraceProcessor({"sold": sold})(None, "info", {"event": "sold", "order": 7})
+    assert runtime.tracing.faults[0] == 1
+    assert bodies(bridge.tree) == []
+
+
+def test_structlog_itself_takes_the_processor(bridge, sold):
+    structlog = pytest.importorskip("structlog", reason="structlog is not installed: pip install structlog")
+    bridge.tree.write_text("events/shop/sold/enable", "1")
+    chain = [TraceProcessor({"sold": sold}), structlog.processors.KeyValueRenderer(sort_keys=True)]
+    logger = structlog.wrap_logger(structlog.testing.CapturingLogger(), processors=chain)
+    logger.info("sold", order=7, customer="ada")
+    assert bodies(bridge.tree) == ["sold: order=7 by ada"]

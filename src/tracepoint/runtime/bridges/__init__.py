@@ -1,1 +1,1 @@
-"""Events for what programs have already: log records, function calls, user_events, the environment."""
+"""Events for what programs have already: logs, function calls, user_events, Prometheus, the environment."""

@@ -14,7 +14,7 @@ from tracepoint.runtime.declare.event import trace_event
 from tracepoint.runtime.hierarchy import tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, MutableMapping
 
     from tracepoint.runtime.hierarchy import Tracing
 
@@ -78,6 +78,40 @@ class TraceHandler(logging.Handler):
         message = _cut(text)[: _MAX_TEXT - len(extra)]
         place = record.filename, record.lineno
         self._event(record.levelno, record.levelname, record.name, message, *place, extra)
+
+
+class TraceProcessor:
+    """A structlog processor that fires declared events, and hands the entry on as it is.
+
+    `events` gives the event for a message, `{"order placed": order_placed}`; its parameters are filled from
+    the entry's keys, so a filter or a hist trigger sees numbers, not text.  An entry without one of them is a
+    fault of the event, as any call that does not fit: it is counted, and nothing is raised.  While an event
+    is off, an entry costs one look into the dictionary.
+
+    >>> import tracepoint as tp
+    >>> @tp.trace_event(system="placed", printk='"id=%llu", id')
+    ... def order_placed(id: tp.u64) -> None: ...
+    >>> processor = TraceProcessor({"order placed": order_placed})
+    >>> processor(None, "info", {"event": "order placed", "id": 7})
+    {'event': 'order placed', 'id': 7}
+    """
+
+    def __init__(self, events: Mapping[str, Any]) -> None:
+        self._events = {
+            message: (event, tuple(inspect.signature(event).parameters)) for message, event in events.items()
+        }
+
+    def __call__(
+        self, logger: object, method: str, entry: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        """Fire the event of this message, if there is one."""
+        del logger, method
+        message = entry.get("event")
+        found = self._events.get(message) if isinstance(message, str) else None
+        if found is not None and found[0]:
+            event, parameters = found
+            event(**{name: entry[name] for name in parameters if name in entry})
+        return entry
 
 
 def _extra_of(record: logging.LogRecord) -> bytes:

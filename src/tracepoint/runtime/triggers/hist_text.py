@@ -77,7 +77,7 @@ def _sort_value(hist: ShownHist, name: str, row: tuple[Key, HistEntry]) -> tuple
 
 def _row(hist: ShownHist, key: Key, entry: HistEntry, shares: list[_Share]) -> str:
     keys = ", ".join(
-        _shown_key(hist, operand, value) for operand, value in zip(hist.spec.keys, key, strict=True)
+        shown_key(hist, operand, value) for operand, value in zip(hist.spec.keys, key, strict=True)
     )
     # Nothing comes before the bracket when a stack has lines of its own.
     text = f"{{ {keys}}}" if any(isinstance(value, tuple) for value in key) else f"{{ {keys} }}"
@@ -107,7 +107,8 @@ def _shown_value(operand: Operand, total: int, share: _Share) -> str:
             return f"{operand.name}: {total:10}"
 
 
-def _shown_key(hist: ShownHist, operand: Operand, value: Value) -> str:
+def shown_key(hist: ShownHist, operand: Operand, value: Value) -> str:
+    """Return `NAME: VALUE` of a key, the value as its modifier shows it, padded as in the file."""
     name, modifier = operand.name, operand.modifier
     if isinstance(value, tuple):
         frames = "".join(f"\n         {_symbol(address)}" for address in value)

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from tracepoint.printk.render import render_record
     from tracepoint.runtime.bridges.log_records import TraceHandler, TraceProcessor, trace_calls
     from tracepoint.runtime.bridges.prometheus import EventCounts, prometheus_app, prometheus_text
+    from tracepoint.runtime.bridges.spans import TraceSpanProcessor
     from tracepoint.runtime.bridges.user_events import UserEvents
     from tracepoint.runtime.declare.defaults import task_name
     from tracepoint.runtime.declare.event import TraceEvent, make_tracepoint, trace_event
@@ -107,6 +108,7 @@ _HOMES = {
     "printk.render": "render_record",
     "runtime.bridges.log_records": "TraceHandler TraceProcessor trace_calls",
     "runtime.bridges.prometheus": "EventCounts prometheus_app prometheus_text",
+    "runtime.bridges.spans": "TraceSpanProcessor",
     "runtime.declare.event": "TraceEvent make_tracepoint trace_event",
     "runtime.hierarchy": "tracing",
     "runtime.declare.load": "load",
@@ -136,6 +138,7 @@ __all__ = [
     "TraceHandler",
     "TraceHeader",
     "TraceProcessor",
+    "TraceSpanProcessor",
     "TracepointError",
     "UserEvents",
     "char_array",

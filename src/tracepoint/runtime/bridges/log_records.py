@@ -117,8 +117,12 @@ class TraceProcessor:
 def _extra_of(record: logging.LogRecord) -> bytes:
     """Return what came with `extra=`, as `key=value`, with the room of a short text."""
     given = record.__dict__.keys() - _OWN_ATTRIBUTES
-    words = [f"{key}={_repr(value)}" for key, value in record.__dict__.items() if key in given]
-    return _cut(" ".join(words))[:_MAX_EXTRA]
+    return pairs_text({key: value for key, value in record.__dict__.items() if key in given})
+
+
+def pairs_text(pairs: Mapping[str, object]) -> bytes:
+    """Return `key=value` of each pair in few bytes; a repr that fails is named in it."""
+    return _cut(" ".join(f"{key}={_repr(value)}" for key, value in pairs.items()))[:_MAX_EXTRA]
 
 
 def trace_calls(
@@ -170,12 +174,12 @@ class _Call:
         if not self.entry and not self.exit:
             return 0
         if self.entry:
-            self.entry(_text(lambda: _arguments(args, kwargs)))
+            self.entry(bounded_text(lambda: _arguments(args, kwargs)))
         return time.monotonic_ns()
 
     def returned(self, begin: int, value: object) -> None:
         if begin and self.exit:
-            self.exit(_text(lambda: f"returned {self.result(value)}"), time.monotonic_ns() - begin)
+            self.exit(bounded_text(lambda: f"returned {self.result(value)}"), time.monotonic_ns() - begin)
 
     def raised(self, begin: int, error: BaseException) -> None:
         if begin and self.exit:
@@ -270,7 +274,7 @@ def _exit(outcome: string_t, duration_ns: u64) -> None:
     del outcome, duration_ns
 
 
-def _text(make: Callable[[], str]) -> bytes:
+def bounded_text(make: Callable[[], str]) -> bytes:
     """Return the beginning of a text; where making it fails, what failed: the program must not notice."""
     try:
         return _cut(make())
@@ -281,7 +285,7 @@ def _text(make: Callable[[], str]) -> bytes:
 
 
 def _repr(value: object) -> str:
-    return _text(lambda: repr(value)).decode(errors="replace")
+    return bounded_text(lambda: repr(value)).decode(errors="replace")
 
 
 def _cut(text: str) -> bytes:

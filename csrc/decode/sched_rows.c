@@ -132,55 +132,61 @@ out:
 	return made;
 }
 
-static void keep_row(struct kept_rows *kept, int64_t row)
+/* The numbers of rows that a machine holds: those rows stay, and get new numbers. */
+struct held_rows {
+	int64_t **numbers;
+	uint64_t n;
+	struct kept_rows kept;
+};
+
+static void hold_row(struct held_rows *held, int64_t *number)
 {
-	if (row != NOTHING)
-		kept->rows[kept->n++] = row;
+	if (*number == NOTHING)
+		return;
+	held->numbers[held->n] = number;
+	held->kept.rows[held->n++] = *number;
 }
 
-static PyObject *closed_runs(PyObject *module, struct sched_machine *m, struct kept_rows *kept)
+/* Hand over the rows that are not held, and begin anew. */
+static PyObject *closed_rows(PyObject *module, const struct row_columns *columns, struct held_rows *held)
+{
+	PyObject *made;
+
+	held->kept.n = held->n;
+	qsort(held->kept.rows, held->n, sizeof(*held->kept.rows), compare_rows);
+	made = closed_tuple(module, columns, &held->kept);
+	for (uint64_t n = 0; made && n < held->n; n++)
+		*held->numbers[n] = place_of(&held->kept, *held->numbers[n]);
+	held->n = 0;
+	return made;
+}
+
+static PyObject *closed_runs(PyObject *module, struct sched_machine *m, struct held_rows *held)
 {
 	struct row_columns columns = columns_of_runs(&m->runs);
-	PyObject *made;
 
-	for (uint64_t n = kept->n = 0; n < m->cpu_ids.n; n++)
-		keep_row(kept, m->cpus[n].has_switch ? m->cpus[n].row : NOTHING);
-	qsort(kept->rows, kept->n, sizeof(*kept->rows), compare_rows);
-	made = closed_tuple(module, &columns, kept);
-	for (uint64_t n = 0; made && n < m->cpu_ids.n; n++)
+	for (uint64_t n = 0; n < m->cpu_ids.n; n++)
 		if (m->cpus[n].has_switch)
-			m->cpus[n].row = place_of(kept, m->cpus[n].row);
-	return made;
+			hold_row(held, &m->cpus[n].row);
+	return closed_rows(module, &columns, held);
 }
 
-static PyObject *closed_states(PyObject *module, struct sched_machine *m, struct kept_rows *kept)
+static PyObject *closed_states(PyObject *module, struct sched_machine *m, struct held_rows *held)
 {
 	struct row_columns columns = columns_of_states(&m->states);
-	PyObject *made;
 
-	for (uint64_t n = kept->n = 0; n < m->n_threads; n++)
-		keep_row(kept, m->threads[n].row);
-	qsort(kept->rows, kept->n, sizeof(*kept->rows), compare_rows);
-	made = closed_tuple(module, &columns, kept);
-	for (uint64_t n = 0; made && n < m->n_threads; n++)
-		if (m->threads[n].row != NOTHING)
-			m->threads[n].row = place_of(kept, m->threads[n].row);
-	return made;
+	for (uint64_t n = 0; n < m->n_threads; n++)
+		hold_row(held, &m->threads[n].row);
+	return closed_rows(module, &columns, held);
 }
 
-static PyObject *closed_spurious(PyObject *module, struct sched_machine *m, struct kept_rows *kept)
+static PyObject *closed_spurious(PyObject *module, struct sched_machine *m, struct held_rows *held)
 {
 	struct row_columns columns = columns_of_spurious(&m->spurious);
-	PyObject *made;
 
-	for (uint64_t n = kept->n = 0; n < m->n_threads; n++)
-		keep_row(kept, m->threads[n].pending);
-	qsort(kept->rows, kept->n, sizeof(*kept->rows), compare_rows);
-	made = closed_tuple(module, &columns, kept);
-	for (uint64_t n = 0; made && n < m->n_threads; n++)
-		if (m->threads[n].pending != NOTHING)
-			m->threads[n].pending = place_of(kept, m->threads[n].pending);
-	return made;
+	for (uint64_t n = 0; n < m->n_threads; n++)
+		hold_row(held, &m->threads[n].pending);
+	return closed_rows(module, &columns, held);
 }
 
 /* One field of all threads as an array. */
@@ -262,23 +268,29 @@ PyObject *tp_sched_rows(PyObject *module, PyObject *args)
 PyObject *tp_sched_closed(PyObject *module, PyObject *args)
 {
 	PyObject *capsule, *runs, *states, *spurious, *made;
-	struct kept_rows kept = { 0 };
+	struct held_rows held = { 0 };
 	struct sched_machine *m;
+	uint64_t n_holders;
 
 	if (!PyArg_ParseTuple(args, "O:sched_closed", &capsule))
 		return NULL;
 	m = tp_sched_hold(capsule);
 	if (!m)
 		return NULL;
-	kept.rows = malloc((m->n_threads + m->cpu_ids.n + 1) * sizeof(*kept.rows));
-	if (!kept.rows) {
+	n_holders = m->n_threads + m->cpu_ids.n + 1;
+	held.numbers = malloc(n_holders * sizeof(*held.numbers));
+	held.kept.rows = malloc(n_holders * sizeof(*held.kept.rows));
+	if (!held.numbers || !held.kept.rows) {
+		free(held.numbers);
+		free(held.kept.rows);
 		tp_sched_release(m);
 		return PyErr_NoMemory();
 	}
-	runs = closed_runs(module, m, &kept);
-	states = runs ? closed_states(module, m, &kept) : NULL;
-	spurious = states ? closed_spurious(module, m, &kept) : NULL;
-	free(kept.rows);
+	runs = closed_runs(module, m, &held);
+	states = runs ? closed_states(module, m, &held) : NULL;
+	spurious = states ? closed_spurious(module, m, &held) : NULL;
+	free(held.numbers);
+	free(held.kept.rows);
 	/* Some rows may be handed over, and others not. */
 	m->is_finished = !spurious;
 	made = spurious ? Py_BuildValue("(OOON)", runs, states, spurious, threads_tuple(module, m)) : NULL;

@@ -214,6 +214,7 @@ class Plan:
         return made
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(rng=st.randoms(use_true_random=False))
 def test_generated_paths_are_found_exactly(tmp_path_factory, rng):
@@ -224,6 +225,7 @@ def test_generated_paths_are_found_exactly(tmp_path_factory, rng):
     assert path_of(report, tid, 10, plan.now) == plan.path
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n_steps=st.integers(20, 150))
 def test_a_path_has_all_of_its_interval_and_nothing_that_was_not(tmp_path_factory, rng, n_cpus, n_steps):

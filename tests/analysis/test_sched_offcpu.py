@@ -130,6 +130,7 @@ def test_a_sleep_without_a_wake_up_is_neither_sleep_nor_waiting(tmp_path):
     assert times(analysed(s, tmp_path)) == {(A, "S or R", (), ""): (40, 1), (B, "R", (), ""): (99, 1)}
 
 
+@pytest.mark.thorough
 @settings(max_examples=30, deadline=None)
 @given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n_steps=st.integers(20, 150))
 def test_sums_are_those_of_the_states(tmp_path_factory, rng, n_cpus, n_steps):

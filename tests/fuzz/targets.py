@@ -8,15 +8,17 @@ import struct
 from array import array
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis import coverage
-from tracepoint.analysis.sched import build, sums
+from tracepoint.analysis.sched import build, sums, waits
+from tracepoint.analysis.sched.events import SchedEvents
 from tracepoint.analysis.sched.report import analyse_sched
+from tracepoint.analysis.sched.sums import SchedSums
 from tracepoint.check.engine import check_header, fix_text
 from tracepoint.decode import engine, numbers
 from tracepoint.decode.join import ColumnJoiner
@@ -314,14 +316,6 @@ def _fuzz_text(data: bytes, options: TextOptions) -> None:
         assert write() == expected
 
 
-def _fuzz_lines(data: bytes) -> None:
-    _fuzz_text(data, TextOptions())
-
-
-def _fuzz_graph(data: bytes) -> None:
-    _fuzz_text(data, TextOptions(tracer="function_graph", n_cpus=12))
-
-
 def _read_folder(names: tuple[str, str], data: bytes) -> None:
     """Read a recording of two files, which four zero bytes part."""
     first, _, second = data.partition(b"\0\0\0\0")
@@ -413,14 +407,16 @@ def _fuzz_sched(data: bytes) -> None:
     write_tracedat(stream := BytesIO(), content, 7, "none")
 
     def analyse() -> str:
-        report = analyse_sched(Trace(read_tracedat(stream.getvalue()), threads=1))
-        tables = report.sched, report.thread_state, report.spurious_sched_wakeup, report.thread
-        counts = report.n_unseen_wakes, report.n_lost_switches, report.overlap_ns
-        rows = [table.to_dicts() for table in tables]
+        trace = Trace(read_tracedat(stream.getvalue()), threads=1)
+        report, parts = analyse_sched(trace), SchedSums()
+        found = build.run_machine(SchedEvents(trace), report.coverage.gaps, report.coverage.stop, parts.add)
+        parts.add(found)
+        rows = [table.to_dicts() for table in report.tables.values()]
+        counts = parts.cpus, parts.states, report.n_unseen_wakes, report.n_lost_switches, report.overlap_ns
         return repr((rows, report.cpus, report.tasks, counts, [*report.latency().values]))
 
     expected = analyse()
-    with _in_python(build, coverage, numbers, sums):
+    with _in_python(build, coverage, numbers, sums, waits):
         assert analyse() == expected
 
 
@@ -471,12 +467,12 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "fmt": _fuzz_fmt,
     "follow": _fuzz_follow,
     "format": _fuzz_format,
-    "graph": _fuzz_graph,
+    "graph": partial(_fuzz_text, options=TextOptions(tracer="function_graph", n_cpus=12)),
     "header": _fuzz_header,
     "join": _fuzz_join,
     "json": _fuzz_json,
     "lexer": _fuzz_lexer,
-    "lines": _fuzz_lines,
+    "lines": partial(_fuzz_text, options=TextOptions()),
     "object": _fuzz_object,
     "pages": _fuzz_pages,
     "place": _fuzz_place,

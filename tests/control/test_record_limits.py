@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -217,6 +218,15 @@ def test_a_command_that_ignores_a_signal_is_killed_by_the_second(capsys):
         thread.join()
         assert ending._child.returncode == -signal.SIGKILL
     assert ending.event.is_set()
+
+
+def test_waiting_for_a_command_takes_no_turns():
+    """A look every 50 ms at whether it has ended would sleep 20 times a second."""
+    with EndingSignals() as ending:
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+        ending.run(["sleep", "2"], Output(), None)
+        assert resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before < 20
+        assert not ending.is_running
 
 
 def test_a_command_may_outlive_its_recording(files, tmp_path, capsys):  # noqa: F811

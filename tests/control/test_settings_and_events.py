@@ -31,6 +31,7 @@ from tracepoint.control.session import open_tracefs
 from tracepoint.control.settings import read_settings
 from tracepoint.control.validate import read_trigger, read_triggers
 from tracepoint.errors import TracefsError, TracefsNotFound, TracefsPermission
+from tracepoint.model.patterns import matches, matching
 from tracepoint.trigger.command import parse_trigger, read_trigger_file
 from tracepoint.trigger.hist import read_hist_trigger
 
@@ -105,6 +106,14 @@ def test_patterns(tracing, files, pattern, names):
     assert set(tracing.enabled) == names
     tracing.disable(pattern)
     assert tracing.enabled == []
+
+
+@given(
+    st.text("ab:*?[]", max_size=5),
+    st.lists(st.from_regex(r"[ab]{0,2}:[ab:]{0,3}", fullmatch=True), max_size=8),
+)
+def test_names_without_globs_match_as_patterns_do(pattern, events):
+    assert matching(pattern, events) == [event for event in events if matches(pattern, event)]
 
 
 @pytest.mark.parametrize(

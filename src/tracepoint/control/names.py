@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracefsError
-from tracepoint.model.patterns import matches
+from tracepoint.model.patterns import matching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ def expand(patterns: Iterable[str], events: Sequence[str]) -> list[str]:
     """
     wanted: set[str] = set()
     for pattern in patterns:
-        found = [event for event in events if matches(pattern, event)]
+        found = matching(pattern, events)
         if not found:
             raise TracefsError(no_such_event(pattern, events))
         wanted.update(found)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 
+_GLOBS = frozenset("*?[")
+
+
 def matches(pattern: str, event: str) -> bool:
     """Return whether a pattern matches an event, given as `system:event`.
 
@@ -24,6 +27,23 @@ def matches(pattern: str, event: str) -> bool:
     if colon:
         return fnmatchcase(system, left or "*") and fnmatchcase(name, right or "*")
     return fnmatchcase(name, pattern) or fnmatchcase(system, pattern)
+
+
+def matching(pattern: str, events: Iterable[str]) -> list[str]:
+    """Return the events that a pattern matches, as `matches` says; a name without globs is only compared.
+
+    >>> matching("sched", ["irq:irq_handler_exit", "sched:sched_switch"])
+    ['sched:sched_switch']
+    """
+    if not _GLOBS.isdisjoint(pattern):
+        return [event for event in events if matches(pattern, event)]
+    left, colon, right = pattern.partition(":")
+    if left and right:
+        return [event for event in events if event == pattern]
+    if not colon:
+        return [event for event in events if left in event.partition(":")[::2]]
+    parts = ((event, event.partition(":")) for event in events)
+    return [event for event, (system, _, name) in parts if left in ("", system) and right in ("", name)]
 
 
 def matches_any(patterns: Collection[str], event: str) -> bool:

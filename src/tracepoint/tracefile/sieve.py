@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tracepoint.filter.context import RecordContext
 from tracepoint.record.decode import DECODE
 from tracepoint.record.page import add_lost, walk_pages
-from tracepoint.record.write import PageWriter
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tracepoint.filter.program import FilterProgram
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
+    from tracepoint.record.write import PageWriter
     from tracepoint.tracefile.timing import TimeMap
 
 MIN_TIME, MAX_TIME = -(1 << 63), (1 << 63) - 1
@@ -154,6 +154,8 @@ class Sieve:
         return self._cpus is None or cpu in self._cpus
 
     def _sift_slowly(self, data: Buffer, cpu: int) -> tuple[Buffer, list[tuple[str, int]], int]:
+        from tracepoint.record.write import PageWriter  # noqa: PLC0415 - the C module needs none
+
         writer, faults, n_too_long = PageWriter(self._layout), [], 0
         gap = _Gap(0, 0)
         for page in walk_pages(data, self._layout):

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from typing import TYPE_CHECKING, Self
 
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LOOK_S = 0.05
 
 
 class EndingSignals:
@@ -57,20 +55,22 @@ class EndingSignals:
 
     def run(self, words: list[str], out: Output, seconds: float | None) -> None:
         """Run a command, and return at its end or when `seconds` have passed."""
-        until = None if seconds is None else time.monotonic() + seconds
-        self.start(words, out)
-        while self.is_running and (until is None or time.monotonic() < until):
-            time.sleep(_LOOK_S)
-
-    def start(self, words: list[str], out: Output) -> None:
-        """Start a command; raises TracepointError where it cannot be run."""
         import subprocess  # noqa: PLC0415 - most recordings have no command
+
+        # Without a time this sleeps until the end: a look now and then is CPU time beside what is recorded.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.start(words, out).wait(seconds)
+
+    def start(self, words: list[str], out: Output) -> subprocess.Popen[bytes]:
+        """Start a command and return it; raises TracepointError where it cannot be run."""
+        import subprocess  # noqa: PLC0415 - as above
 
         out.stdout.flush()
         try:
-            self._child = subprocess.Popen(words)  # noqa: S603 (what the user asked for)
+            self._child = child = subprocess.Popen(words)  # noqa: S603 (what the user asked for)
         except OSError as error:
             raise TracepointError(f"cannot run {words[0]}: {error.strerror}") from error
+        return child
 
     @property
     def is_running(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +15,8 @@ from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from tracepoint.check.engine import apply_fixes, check_text
 from tracepoint.model.fmt.text import format_text
+from tracepoint.model.read import read_header_text
+from tracepoint.tree.query.opening import open_tree
 
 pytestmark = pytest.mark.programs
 SECONDS = 30
@@ -165,3 +168,76 @@ async def _open_others(editor: Editor) -> None:
 @pytest.mark.parametrize("say", [_type_and_fix, _look, _write, _open_others])
 def test_conversation(tmp_path: Path, say: Callable[[Editor], Awaitable[None]]) -> None:
     asyncio.run(talk(tmp_path / "demo_trace.h", say))
+
+
+CALLER = """#include "demo_trace.h"
+void f(void) { if (trace_tick_enabled()) trace_tick(1); trace_tock(2); }
+"""
+WRAPPED = HEADER.replace(
+    "#endif",
+    """DECLARE_EVENT_CLASS(pair, TP_PROTO(int a), TP_ARGS(a), TP_STRUCT__entry(__field(int, a)),
+	TP_fast_assign(__entry->a = a;), TP_printk("%d", __entry->a));
+#define MADE(name) DEFINE_EVENT(pair, name, TP_PROTO(int a), TP_ARGS(a))
+MADE(tock);
+DEFINE_EVENT(pair, tack, TP_PROTO(int a), TP_ARGS(a));
+#endif""",
+    1,
+)
+
+
+async def _go(editor: Editor, text: str, found: str, shift: int = 0) -> tuple[str, int, int] | None:
+    line = next(n for n, line in enumerate(text.splitlines()) if found in line)
+    place = types.Position(line, text.splitlines()[line].index(found) + shift)
+    params = types.DefinitionParams(editor.document, place)
+    at = await editor.client.text_document_definition_async(params)
+    same = types.DeclarationParams(editor.document, place)
+    assert await editor.client.text_document_declaration_async(same) == at
+    return at and (Path(at.uri).name, at.range.start.line, at.range.start.character)
+
+
+def _line(text: str, found: str) -> int:
+    return next(n for n, line in enumerate(text.splitlines()) if found in line)
+
+
+async def _go_from_header(editor: Editor) -> None:
+    await editor.open(WRAPPED)
+    name = "demo_trace.h"
+    assert await _go(editor, WRAPPED, "__entry->n)", 9) == (name, 12, len("\t\t__field(int, "))
+    declared = (name, _line(WRAPPED, "DECLARE_EVENT_CLASS"), len("DECLARE_EVENT_CLASS("))
+    assert await _go(editor, WRAPPED, "DEFINE_EVENT(pair, tack", 14) == declared
+    assert await _go(editor, WRAPPED, "TP_PROTO(int n", 2) is None
+    # An open header counts as it is in the editor.
+    caller = Editor(editor.client, editor.uri.replace("demo_trace.h", "caller.c"))
+    await caller.open(CALLER)
+    made = (name, _line(WRAPPED, "MADE(tock)"), 0)
+    assert await _go(caller, CALLER, "trace_tock", 3) == made
+    assert await _go(caller, CALLER, "trace_tick_enabled", 3) == (name, 8, len("TRACE_EVENT("))
+    assert await _go(caller, CALLER, "void") is None
+
+
+def test_go_to_definition_from_a_header_and_an_open_caller(tmp_path: Path) -> None:
+    (tmp_path / "demo_trace.h").write_text(HEADER)
+    asyncio.run(talk(tmp_path / "demo_trace.h", _go_from_header))
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_go_to_definition_in_a_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_indexed: bool
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = tmp_path / "linux"
+    shutil.copytree(Path(__file__).parents[1] / "tree" / "small", root)
+    if is_indexed:
+        open_tree(root)
+    swap = (root / "include/trace/events/swap.h").read_text()
+    event = next(event for event in read_header_text(swap, "swap.h").events if not event.is_instance)
+    call = f"void f(void) {{ trace_{event.name}(0); }}\n"
+    text = call if is_indexed else f"#include <trace/events/swap.h>\n{call}"
+
+    async def say(editor: Editor) -> None:
+        await editor.open(text)
+        found = await _go(editor, text, f"trace_{event.name}")
+        assert found is not None
+        assert found[:2] == ("swap.h", _line(swap, f"({event.name},"))
+
+    asyncio.run(talk(root / "mm" / "caller.c", say))

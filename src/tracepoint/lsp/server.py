@@ -18,8 +18,9 @@ from tracepoint import __version__
 from tracepoint.check.engine import apply_fixes
 from tracepoint.diagnostics import Safety, Severity
 from tracepoint.lsp.complete import completions_at
+from tracepoint.lsp.definition import declaration_of, definition_in
 from tracepoint.lsp.hover import hover_at, offset_hints
-from tracepoint.lsp.outline import declared, folds, own_fields
+from tracepoint.lsp.outline import declared, folds, own_fields, word_at
 from tracepoint.lsp.positions import Positions
 from tracepoint.lsp.session import Document
 from tracepoint.model.event import BareTracepoint, Event
@@ -28,7 +29,7 @@ from tracepoint.model.fmt.text import format_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.diagnostics import Diagnostic
+    from tracepoint.diagnostics import Diagnostic, Span
     from tracepoint.lsp.outline import Declared
     from tracepoint.lsp.session import OpenFiles
     from tracepoint.model.event import TraceHeader
@@ -88,6 +89,21 @@ class Server(LanguageServer):
         header = document.header if document is not None else None
         return None if document is None or header is None else _Opened(header, self.positions(document.text))
 
+    def header_of(self, path: str) -> TraceHeader | None:
+        """Return the header at a path: as it is open, or else as it is on the disk."""
+        real = Path(path).resolve()
+        mine = (d for d in self.documents.values() if Path(d.path).resolve() == real)
+        document = next(mine, None)
+        return document.header if document is not None else self.session.read_file(path)
+
+    def location(self, header: TraceHeader, span: Span) -> types.Location:
+        """Return a place that was found in a header, which may be in a file that it includes."""
+        if header.source is not None and header.path == span.path:
+            place = self.positions(header.source.text).of_span(span)
+        else:
+            place = _plain_range(span.line, span.column)
+        return types.Location(from_fs_path(str(Path(span.path).absolute())) or span.path, place)
+
 
 class _Opened(NamedTuple):
     """A header that a question is about, and the positions of its text."""
@@ -102,6 +118,7 @@ def make_server(session: OpenFiles) -> Server:
     _add_documents(server)
     _add_fixes(server)
     _add_answers(server)
+    _add_places(server)
     _add_writing(server)
     return server
 
@@ -196,6 +213,31 @@ def _add_answers(server: Server) -> None:
         start, end = positions.offset(params.range.start), positions.offset(params.range.end)
         found = offset_hints(header, start, end, server.session.abi)
         return [types.InlayHint(positions.at(at), text, padding_left=True) for at, text in found]
+
+
+def _add_places(server: Server) -> None:
+    """Go to what declares a name; the definition of a trace event is its declaration."""
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    @server.feature(types.TEXT_DOCUMENT_DECLARATION)
+    def declaration(params: types.DefinitionParams | types.DeclarationParams) -> types.Location | None:
+        document = server.documents.get(params.text_document.uri)
+        if document is None or document.is_python:
+            return None
+        offset = server.positions(document.text).offset(params.position)
+        own = document.header
+        span = definition_in(own, offset) if own is not None else None
+        if own is not None and span is not None:
+            return server.location(own, span)
+        word = word_at(document.text, offset)
+        if word is None or "trace_" not in word.text:
+            return None
+        for path in server.session.may_declare(document.path, document.text, word.text):
+            header = server.header_of(path)
+            span = declaration_of(header, word.text) if header is not None else None
+            if header is not None and span is not None:
+                return server.location(header, span)
+        return None
 
 
 def _add_writing(server: Server) -> None:

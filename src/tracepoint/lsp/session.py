@@ -14,17 +14,20 @@ from tracepoint.errors import SourceError, TracepointError
 from tracepoint.layout.abi import Abi
 from tracepoint.lsp.incremental import after_change, checked_text
 from tracepoint.model.surroundings import DECLARES
+from tracepoint.tree.callsites.calls import classify
 from tracepoint.tree.facts import read_facts
 from tracepoint.tree.headers import paused_collector
 from tracepoint.tree.loader import find_kernel_root
+from tracepoint.tree.query.opening import open_saved
 from tracepoint.tree.string_callers import StringCallers, string_events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tracepoint.lsp.incremental import CheckedText
     from tracepoint.model.event import TraceHeader
     from tracepoint.tree.headers import HeaderReader
+    from tracepoint.tree.query.tree import Tree
     from tracepoint.tree.tracing_macros import TreeFacts
 
 
@@ -42,28 +45,50 @@ class OpenFiles:
     abi: Abi = Abi.X86_64
     texts: dict[str, str] = field(default_factory=dict)
     _reader: HeaderReader | None = None
+    _indexes: dict[Path, Tree | None] = field(default_factory=dict)
     _trees: dict[Path | None, tuple[TreeFacts, StringCallers]] = field(default_factory=dict)
 
     def forget(self) -> None:
         """Read included files, and what the tree says, again."""
         self._reader = None
         self._trees.clear()
+        self._indexes.clear()
 
     def read(self, path: str, text: str) -> TraceHeader:
         """Read a header of this text; raises SourceError when that is not possible."""
         real = str(Path(path).resolve())
         before = self.texts.get(real)
         self.texts[real] = text
-        if self._reader is None:
-            self._reader = self.open_reader(self.texts)
         try:
             with paused_collector():
-                return self._reader.read(path)
+                return self._open().read(path)
         finally:
             if before is None:
                 del self.texts[real]
             else:
                 self.texts[real] = before
+
+    def read_file(self, path: str) -> TraceHeader | None:
+        """Read a header of the disk, None if it cannot be read."""
+        try:
+            with paused_collector():
+                return self._open().read(path)
+        except TracepointError:
+            return None
+
+    def may_declare(self, path: str, text: str, word: str) -> Iterator[str]:
+        """Yield the headers that may declare the tracepoint of `trace_x` in a file: first those of the index.
+
+        Without a valid index of the tree these are the trace headers that the file includes itself.
+        """
+        root = find_kernel_root(Path(path).resolve().parent)
+        tree = self._index(root) if root is not None else None
+        if tree is not None:
+            for header in dict.fromkeys(_declaring(tree, word)):
+                yield str(Path(tree.root, header))
+        for file in self._open().included(path, text):
+            if DECLARES.search(file.text):
+                yield file.path
 
     def check(self, path: str, text: str) -> tuple[TraceHeader, list[Diagnostic]]:
         """Read a header of this text and return it with its findings, those of `tracepoint check`."""
@@ -72,6 +97,16 @@ class OpenFiles:
         checker = Checker(select=self.select, ignore=self.ignore, abi=self.abi.name.lower(), facts=facts)
         checker.add(header, callers.of(string_events(header)))
         return header, checker.findings()
+
+    def _open(self) -> HeaderReader:
+        if self._reader is None:
+            self._reader = self.open_reader(self.texts)
+        return self._reader
+
+    def _index(self, root: Path) -> Tree | None:
+        if root not in self._indexes:
+            self._indexes[root] = open_saved(root)
+        return self._indexes[root]
 
     def _tree(self, root: Path | None) -> tuple[TreeFacts, StringCallers]:
         if root not in self._trees:
@@ -151,6 +186,16 @@ class Document:
         except TracepointError as error:
             self.findings = (_unreadable(self.path, error),)
         gc.collect(1)
+
+
+def _declaring(tree: Tree, word: str) -> Iterator[str]:
+    """Yield the headers of an index that declare the tracepoint of `trace_x`, relative to the tree."""
+    for event in tree.events():
+        if event.name in word and classify(word, {event.name}) and not (event.is_custom or event.is_syscall):
+            yield event.header
+    for row in tree.bare_tracepoints():
+        if row.call_name in word and classify(word, {row.call_name}):
+            yield row.header
 
 
 def _unreadable(path: str, error: TracepointError) -> Diagnostic:

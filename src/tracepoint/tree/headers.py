@@ -98,6 +98,14 @@ class HeaderReader:
             shared.visited.clear()
         return visited
 
+    def included(self, path: PurePath | str, text: str) -> Iterator[SourceFile]:
+        """Yield the files that the text of a C file includes itself, as far as they are found."""
+        loader = self._loader(find_kernel_root(Path(self._disk.real(str(path))).parent, self._disk))
+        for name, is_quoted in includes_of(text):
+            file = loader.load(name, is_quoted=is_quoted, includer=str(path))
+            if file is not None:
+                yield file
+
     def read_text(self, text: str, path: str = "<text>") -> TraceHeader:
         """Read a header from text, with this reader's include paths."""
         return read_header_text(text, path, config=self._config(None), loader=self._loader(None))

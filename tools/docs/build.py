@@ -19,6 +19,13 @@ from live import add_live_files, live_form
 from support import support_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+#: What the theme's pages lack for screen readers and the keyboard.
+_ADDED = {
+    'role="heading">': 'role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="This page">',
+    '<div class="highlight"><pre>': '<div class="highlight"><pre tabindex="0">',
+}
 
 
 def generated_pages() -> dict[str, str]:
@@ -66,11 +73,23 @@ def run_sphinx(source: Path, target: Path) -> subprocess.CompletedProcess[bytes]
     return subprocess.run(command, cwd=ROOT, env=os.environ | {"LC_ALL": "C.UTF-8"}, check=False)
 
 
+def label_pages(site: Path) -> None:
+    """Give landmarks their names, headings their level, and blocks that scroll to the keyboard."""
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        labelled = text
+        for bare, full in _ADDED.items():
+            labelled = labelled.replace(bare, full)
+        if labelled != text:
+            page.write_text(labelled, encoding="utf-8")
+
+
 if __name__ == "__main__":
     place = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/docs"
     pages = Path(sys.argv[2]) if len(sys.argv) > 2 else stage(place / "source")
     status = run_sphinx(pages, place).returncode
     if status == 0:
+        label_pages(place / "html")
         if (pages / "live.md").exists():
             add_live_files(place / "html")
         print(f"docs: {place / 'html/index.html'}")

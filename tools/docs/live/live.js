@@ -62,7 +62,7 @@ const finding = (one) => {
 };
 
 const event = (one) => {
-  const parts = [make("h2", one.event)];
+  const parts = [make("h2", one.event.replace(/^:/, ""))];
   if (!one.is_complete) parts.push(make("p", `Not simulated in full: ${one.reason}`, "live-error"));
   if (one.format) parts.push(make("h3", "Format"), block(one.format, `Format of ${one.event}`));
   if (one.inputs?.length) {
@@ -70,7 +70,7 @@ const event = (one) => {
     parts.push(make("h3", "Inputs"), table(["input", "type", "value", "from"], rows, `Inputs of ${one.event}`));
   }
   for (const shot of one.shots ?? []) {
-    const rows = shot.fields.map((f) => [f.offset, f.size, bytes(shot.record_hex, f.offset, f.size), f.name, shown(f.value)]);
+    const rows = shot.fields.map((f) => [f.offset, f.size, bytes(shot.record_hex, f.offset, f.size), f.name, f.value]);
     parts.push(make("h3", `Record, ${shot.record_hex.length / 2} bytes`));
     parts.push(table(["offset", "size", "bytes", "field", "value"], rows, `Record of ${one.event}`));
     parts.push(make("h3", "Trace line"), block(shot.line, `Trace line of ${one.event}`));

@@ -27,6 +27,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -372,9 +373,13 @@ int main(int count, char **words)
 		pid_t pid = fork();
 
 		if (pid == 0) {
+			raise(SIGSTOP);
 			run(kind);
 			_exit(0);
 		}
+		/* After a fork the first writes of this process are faults too: they come before those of the child. */
+		waitpid(pid, &status, WUNTRACED);
+		kill(pid, SIGCONT);
 		waitpid(pid, &status, 0);
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 			return 1;

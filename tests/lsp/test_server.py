@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from tracepoint.check.engine import apply_fixes, check_text
@@ -213,6 +214,48 @@ async def _go_from_header(editor: Editor) -> None:
     assert await _go(caller, CALLER, "trace_tock", 3) == made
     assert await _go(caller, CALLER, "trace_tick_enabled", 3) == (name, 8, len("TRACE_EVENT("))
     assert await _go(caller, CALLER, "void") is None
+
+
+async def _use(editor: Editor) -> None:
+    await editor.open(WRAPPED)
+    client, document = editor.client, editor.document
+    place = types.Position(12, len("\t\t__field(int, "))
+    shown = await client.text_document_document_highlight_async(
+        types.DocumentHighlightParams(document, place)
+    )
+    lines = [at.range.start.line for at in shown]
+    assert lines == [12, 15, 17]
+    context = types.ReferenceContext(include_declaration=True)
+    same = await client.text_document_references_async(types.ReferenceParams(context, document, place))
+    assert [at.range for at in same] == [at.range for at in shown]
+    assert (
+        await client.text_document_prepare_rename_async(types.PrepareRenameParams(document, place))
+        == shown[0].range
+    )
+    edit = await client.text_document_rename_async(types.RenameParams(document, place, "count"))
+    assert [(e.new_text, e.range.start.line) for e in edit.changes[editor.uri]] == [
+        ("count", n) for n in lines
+    ]
+    with pytest.raises(JsonRpcException, match="not a valid name"):
+        await client.text_document_rename_async(types.RenameParams(document, place, "3"))
+    # Calls in a C file: what they take, and what the event is.
+    caller = Editor(client, editor.uri.replace("demo_trace.h", "caller.c"))
+    await caller.open(CALLER)
+    inside = types.Position(1, CALLER.splitlines()[1].index("trace_tick(1") + len("trace_tick("))
+    found = await client.text_document_signature_help_async(
+        types.SignatureHelpParams(caller.document, inside)
+    )
+    assert (found.signatures[0].label, found.active_parameter) == ("void trace_tick(int n)", 0)
+    hover = await client.text_document_hover_async(types.HoverParams(caller.document, inside))
+    assert hover is None
+    on_name = types.Position(1, inside.character - 3)
+    hover = await client.text_document_hover_async(types.HoverParams(caller.document, on_name))
+    assert "void trace_tick(int n)" in hover.contents.value
+
+
+def test_uses_and_arguments(tmp_path: Path) -> None:
+    (tmp_path / "demo_trace.h").write_text(HEADER)
+    asyncio.run(talk(tmp_path / "demo_trace.h", _use))
 
 
 def test_go_to_definition_from_a_header_and_an_open_caller(tmp_path: Path) -> None:

@@ -37,14 +37,20 @@ def definition_in(header: TraceHeader, offset: int) -> Span | None:
 
 
 def declaration_of(header: TraceHeader, word: str) -> Span | None:
-    """Return where a header declares the tracepoint of `trace_x`, `trace_x_enabled` or `register_trace_x`.
+    """Return where a header declares the tracepoint of `trace_x`, `trace_x_enabled` or `register_trace_x`."""
+    thing = called(header, word)
+    return _place(header, thing.origin, thing.name) if thing is not None else None
+
+
+def called(header: TraceHeader, word: str) -> Event | BareTracepoint | None:
+    """Return what a header declares the function `trace_x`, or another one of the tracepoint x, for.
 
     Tracepoints without an event count by what follows `trace_` in calls.
     """
     things: dict[str, Event | BareTracepoint] = {t.call_name or t.name: t for t in header.tracepoints}
     things |= {event.name: event for event in header.events if not event.is_custom}
     named = classify(word, things)
-    return _place(header, things[named[1]].origin, things[named[1]].name) if named is not None else None
+    return things[named[1]] if named is not None else None
 
 
 def _place(header: TraceHeader, origin: Origin | None, name: str) -> Span | None:

@@ -11,18 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from tracepoint import __version__
 from tracepoint.check.engine import apply_fixes
 from tracepoint.diagnostics import Safety, Severity
+from tracepoint.errors import TracepointError
 from tracepoint.lsp.complete import completions_at
-from tracepoint.lsp.definition import declaration_of, definition_in
-from tracepoint.lsp.hover import hover_at, offset_hints
+from tracepoint.lsp.definition import called, declaration_of, definition_in
+from tracepoint.lsp.hover import describe, hover_at, offset_hints
 from tracepoint.lsp.outline import declared, folds, own_fields, word_at
 from tracepoint.lsp.positions import Positions
 from tracepoint.lsp.session import Document
+from tracepoint.lsp.signature import call_at, call_signature, macro_signature
+from tracepoint.lsp.uses import field_uses, renamable, rename_field
 from tracepoint.model.event import BareTracepoint, Event
 from tracepoint.model.fmt.text import format_text
 
@@ -49,6 +53,10 @@ _Question: TypeAlias = (
     | types.InlayHintParams
     | types.DocumentSymbolParams
     | types.FoldingRangeParams
+    | types.DocumentHighlightParams
+    | types.ReferenceParams
+    | types.PrepareRenameParams
+    | types.RenameParams
 )
 
 
@@ -96,6 +104,16 @@ class Server(LanguageServer):
         document = next(mine, None)
         return document.header if document is not None else self.session.read_file(path)
 
+    def declaring(self, document: Document, word: str) -> TraceHeader | None:
+        """Return the header that declares a function `trace_x`, which may be the document itself."""
+        if "trace_" not in word or document.is_python:
+            return None
+        own = document.header
+        if own is not None and called(own, word) is not None:
+            return own
+        found = map(self.header_of, self.session.may_declare(document.path, document.text, word))
+        return next((header for header in found if header is not None and called(header, word)), None)
+
     def location(self, header: TraceHeader, span: Span) -> types.Location:
         """Return a place that was found in a header, which may be in a file that it includes."""
         if header.source is not None and header.path == span.path:
@@ -119,6 +137,7 @@ def make_server(session: OpenFiles) -> Server:
     _add_fixes(server)
     _add_answers(server)
     _add_places(server)
+    _add_uses(server)
     _add_writing(server)
     return server
 
@@ -187,10 +206,15 @@ def _add_answers(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
-        opened = server.opened(params)
-        if opened is None:
+        document = server.documents.get(params.text_document.uri)
+        if document is None:
             return None
-        text = hover_at(opened.header, opened.positions.offset(params.position), server.session.abi)
+        offset, abi = server.positions(document.text).offset(params.position), server.session.abi
+        text = hover_at(document.header, offset, abi) if document.header is not None else ""
+        word = word_at(document.text, offset)
+        if not text and word is not None and (header := server.declaring(document, word.text)) is not None:
+            thing = called(header, word.text)
+            text = describe(header, thing, abi) if thing is not None else ""
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text)) if text else None
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
@@ -230,18 +254,75 @@ def _add_places(server: Server) -> None:
         if own is not None and span is not None:
             return server.location(own, span)
         word = word_at(document.text, offset)
-        if word is None or "trace_" not in word.text:
+        header = server.declaring(document, word.text) if word is not None else None
+        place = declaration_of(header, word.text) if header is not None and word is not None else None
+        return server.location(header, place) if header is not None and place is not None else None
+
+
+def _add_uses(server: Server) -> None:
+    """Show where a field is used, and rename it."""
+
+    def ranges(params: _Question, position: types.Position) -> list[types.Range]:
+        opened = server.opened(params)
+        if opened is None:
+            return []
+        uses = field_uses(opened.header, opened.positions.offset(position))
+        return [opened.positions.range(use.start, use.end) for use in uses]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlight(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+        return [types.DocumentHighlight(place) for place in ranges(params, params.position)]
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def references(params: types.ReferenceParams) -> list[types.Location]:
+        return [types.Location(params.text_document.uri, place) for place in ranges(params, params.position)]
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare(params: types.PrepareRenameParams) -> types.Range | None:
+        opened = server.opened(params)
+        if opened is None:
             return None
-        for path in server.session.may_declare(document.path, document.text, word.text):
-            header = server.header_of(path)
-            span = declaration_of(header, word.text) if header is not None else None
-            if header is not None and span is not None:
-                return server.location(header, span)
+        word = renamable(opened.header, opened.positions.offset(params.position))
+        return opened.positions.range(word.start, word.end) if word is not None else None
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
+        opened = server.opened(params)
+        if opened is None:
+            return None
+        try:
+            uses = rename_field(opened.header, opened.positions.offset(params.position), params.new_name)
+        except TracepointError as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+        changes = [(use.start, use.end, params.new_name) for use in uses]
+        return _edit(params.text_document.uri, opened.positions, changes)
+
+
+def _signature(server: Server, document: Document, offset: int) -> types.SignatureHelp | None:
+    """Return what the call around an offset takes."""
+    call = call_at(document.text, offset)
+    if call is None or document.is_python:
         return None
+    found = macro_signature(call.name) if document.declares else None
+    if found is None and (header := server.declaring(document, call.name)) is not None:
+        thing = called(header, call.name)
+        found = call_signature(call.name, thing) if thing is not None else None
+    if found is None:
+        return None
+    parameters = [types.ParameterInformation(text) for text in found.parameters]
+    shown = types.SignatureInformation(found.label, parameters=parameters)
+    return types.SignatureHelp([shown], active_signature=0, active_parameter=call.argument)
 
 
 def _add_writing(server: Server) -> None:
-    """Help to write a declaration: names to complete, and formatting."""
+    """Help to write a declaration: names to complete, arguments, and formatting."""
+
+    @server.feature(types.TEXT_DOCUMENT_SIGNATURE_HELP, types.SignatureHelpOptions(["(", ","]))
+    def signature(params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+        document = server.documents.get(params.text_document.uri)
+        if document is None:
+            return None
+        return _signature(server, document, server.positions(document.text).offset(params.position))
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions([">", "_"]))
     def completion(params: types.CompletionParams) -> list[types.CompletionItem]:

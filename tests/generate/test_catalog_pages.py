@@ -10,8 +10,9 @@ import pytest
 
 from generate.catalog_pages import complaints, loads, search, see, text
 from generate.catalog_trees import BAD
-from generate.chromium import PHONE, Chromium, Page
+from generate.chromium import DESKTOP, PHONE, Chromium, Page
 from tracepoint.cli.main import main
+from tracepoint.generate import make_catalog
 from tracepoint.generate.catalog.text import clean
 from tracepoint.layout.format import write_format
 
@@ -70,6 +71,21 @@ def test_page_of_an_event(page: Page) -> None:
     see(page, "#/event/shop:order_placed@6.1", title="order_placed")
     assert "lane unsigned char 8 1 no" in text(page)
     assert "extra" not in text(page, ".fields")
+
+
+def test_places_lead_to_the_sources_of_their_version(
+    browser: Chromium, made: tuple[Path, Catalog], tmp_path: Path
+) -> None:
+    make_catalog(made[1], source="https://example.org/{file}?h=v{version}#n{line}").write(tmp_path / "site")
+    page = browser.page()
+    page.size(*DESKTOP)
+    page.site = (tmp_path / "site/index.html").as_uri()
+    for version in ("6.1", "6.12"):
+        see(page, f"#/event/shop:order_placed@{version}", title="order_placed")
+        found = page.run("[...document.querySelectorAll('a.path')].map((a) => a.getAttribute('href'))")
+        assert f"https://example.org/kernel/shop.c?h=v{version}#n7" in found
+    assert complaints(page) == []
+    page.close()
 
 
 @pytest.mark.parametrize("has_clipboard", [True, False])

@@ -50,10 +50,8 @@ def _name_at(header: TraceHeader, field: Field) -> int:
     if origin is None or origin.chain or header.source is None or origin.span.path != header.path:
         return -1
     tokens = lex(header.source, origin.span.start, origin.span.end)
-    roles, arguments = (
-        FIELD_MACROS.get(tokens[0].text.removeprefix("__"), ()),
-        read_macro_arguments(tokens, 1),
-    )
+    roles = FIELD_MACROS.get(tokens[0].text.removeprefix("__"), ())
+    arguments = read_macro_arguments(tokens, 1)
     if "name" not in roles or arguments is None or len(arguments[0]) <= roles.index("name"):
         return -1
     name = arguments[0][roles.index("name")]

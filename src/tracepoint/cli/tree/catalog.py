@@ -37,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to create or update")
     parser.add_argument("--title", default="Tracepoints", help="the title of the pages")
     parser.add_argument(
+        "--source-url",
+        default="",
+        metavar="URL",
+        help="where the web shows the sources, with {file}, {line} and {version}, to link places to",
+    )
+    parser.add_argument(
         "--force", action="store_true", help="write into a folder that contains other files too"
     )
     numbers.add_jobs_argument(parser)
@@ -49,7 +55,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     versions = _open(_kernels(args.trees), args.jobs, out)
     with out.progress("reading trees", len(versions)) as progress:
         catalog = read_catalog(versions, on_step=lambda _: progress.step())
-    files = make_catalog(catalog, title=args.title)
+    files = make_catalog(catalog, title=args.title, source=args.source_url)
     verb = "updated" if is_marked(folder, MARK) else "made"
     replace_folder(folder, files, MARK)
     size = sum(len(text.encode("utf-8", "replace")) for text in files.values())

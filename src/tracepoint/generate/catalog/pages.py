@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tracepoint.generate.catalog.history import BREAKS, LAYOUT, PRINT, PROTOTYPE
-from tracepoint.generate.catalog.text import clean, escape, fill, is_plain
+from tracepoint.generate.catalog.text import clean, escape, fill, is_plain, source_address
 from tracepoint.layout.format import write_format
 from tracepoint.tree.callsites.calls import SiteKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tracepoint.generate.catalog.data import Appearance, Catalog, CatalogEvent
+    from tracepoint.generate.catalog.data import Appearance, Catalog, CatalogEvent, CatalogVersion
     from tracepoint.tree.callsites.calls import CallSite
 
 _MAX_CALLERS = 12
@@ -85,11 +86,15 @@ def _moves(catalog: Catalog, number: int) -> tuple[int, int, int, int]:
     return len(here - before), len(before - here), changed, breaking
 
 
-def system_page(events: list[CatalogEvent], labels: list[str], template: str, title: str) -> str:
-    """Return all events of one system in plain HTML."""
-    sections = "\n".join(
-        _section(event, number, labels, is_many=len(labels) > 1) for number, event in enumerate(events)
-    )
+def system_page(
+    events: list[CatalogEvent],
+    versions: Sequence[CatalogVersion],
+    template: str,
+    title: str,
+    source: str = "",
+) -> str:
+    """Return all events of one system in plain HTML; `source` is as of `source_address`."""
+    sections = "\n".join(_section(event, number, versions, source) for number, event in enumerate(events))
     return fill(
         template,
         title=escape(title),
@@ -104,14 +109,17 @@ def anchor(event: CatalogEvent, number: int) -> str:
     return event.name if is_plain(event.name) else f"n.{number}"
 
 
-def _section(event: CatalogEvent, number: int, labels: list[str], *, is_many: bool) -> str:
+def _section(event: CatalogEvent, number: int, versions: Sequence[CatalogVersion], source: str) -> str:
+    labels = [version.label for version in versions]
     parts = [f'<section id="{escape(anchor(event, number))}">', f"<h2>{escape(event.name)}</h2>"]
-    if is_many:
+    if len(labels) > 1:
         parts.append(f"<p>{escape(_history(event, labels))}</p>")
     newest = event.newest
+    version = next(v for v, one in zip(versions[::-1], event.seen[::-1], strict=True) if one is not None)
+    place = partial(_place, source, version.full or version.label)
     if newest.doc:
         parts.append(f'<p class="prose">{escape(newest.doc)}</p>')
-    parts.append(f"<p>{_declared(newest)}</p>")
+    parts.append(f"<p>{_declared(newest, place)}</p>")
     if newest.proto is not None:
         parts.append(f"<pre>trace_{escape(event.name)}({escape(newest.proto)})</pre>")
     if newest.format is not None:
@@ -121,7 +129,7 @@ def _section(event: CatalogEvent, number: int, labels: list[str], *, is_many: bo
         parts.append(f"<p>No record: {escape(newest.problem)}.</p>")
     callers = [site for site in newest.sites if site.kind in _FIRES]
     if callers:
-        parts.append(f"<ul>{''.join(_callers(callers))}</ul>")
+        parts.append(f"<ul>{''.join(_callers(callers, place))}</ul>")
     elif newest.is_unused:
         parts.append("<p>Nothing in the tree fires it.</p>")
     return "\n".join([*parts, "</section>"])
@@ -133,8 +141,15 @@ def _own_part(text: str) -> str:
     return own.replace("\tfield:", "field:").replace(";\t", "; ")
 
 
-def _declared(one: Appearance) -> str:
-    where = f"<code>{escape(one.file)}{f':{one.line}' if one.line else ''}</code>"
+def _place(source: str, version: str, file: str, line: int) -> str:
+    """Return a line of a file, with a link to where the web shows it."""
+    text = f"{escape(file)}{f':{line}' if line else ''}"
+    address = source_address(source, version, file, line)
+    return f'<a href="{escape(address)}">{text}</a>' if address else text
+
+
+def _declared(one: Appearance, place: Callable[[str, int], str]) -> str:
+    where = f"<code>{place(one.file, one.line)}</code>"
     via = f" through {escape(one.via[-1])}" if one.via else ""
     macro = f" by {escape(one.macro)}{via}" if one.macro else ""
     size = f", {one.format.end} bytes" if one.format is not None else ""
@@ -142,11 +157,10 @@ def _declared(one: Appearance) -> str:
     return f"Declared in {where}{macro}{size}{condition}."
 
 
-def _callers(sites: list[CallSite]) -> Iterator[str]:
+def _callers(sites: list[CallSite], place: Callable[[str, int], str]) -> Iterator[str]:
     for site in sites[:_MAX_CALLERS]:
         function = f"{escape(site.function)}()" if site.function else "(no function)"
-        place = f"{escape(site.span.path)}:{site.span.line}"
-        yield f"<li><code>{function}</code> {place}</li>"
+        yield f"<li><code>{function}</code> {place(site.span.path, site.span.line)}</li>"
     if len(sites) > _MAX_CALLERS:
         yield f"<li>and {len(sites) - _MAX_CALLERS} more</li>"
 

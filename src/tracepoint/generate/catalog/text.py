@@ -6,6 +6,7 @@ import html
 import json
 import re
 from typing import Any
+from urllib.parse import quote
 
 # Control characters, halves of surrogate pairs (bytes that are not UTF-8), what is not a character, and
 # what changes the direction of writing, so that a text looks different from what it is.
@@ -17,6 +18,7 @@ _SLUG = re.compile(r"[^a-z0-9_]+")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _PLACE = re.compile(r"@([A-Z][A-Z_]*)@")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n\s*\n|\n@")
+_VALUE = re.compile(r"\{(version|file|line)\}")
 _MAX_SUMMARY = 160
 _MAX_SLUG = 60
 
@@ -67,6 +69,20 @@ def slugs(names: list[str]) -> dict[str, str]:
         taken.add(slug)
         found[name] = slug
     return found
+
+
+def source_address(template: str, version: str, file: str, line: int) -> str:
+    """Return the address of a line of a file, from one with `{version}`, `{file}` and `{line}`.
+
+    >>> source_address("https://example.org/{file}?h=v{version}#n{line}", "6.1.2", "mm/a b.c", 7)
+    'https://example.org/mm/a%20b.c?h=v6.1.2#n7'
+    """
+    values = {
+        "version": quote(version, safe=""),
+        "file": quote(file, errors="replace"),
+        "line": str(line or 1),
+    }
+    return _VALUE.sub(lambda match: values[match[1]], template)
 
 
 def summary(prose: str, name: str) -> str:

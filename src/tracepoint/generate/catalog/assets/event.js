@@ -8,9 +8,20 @@ Catalog.eventPage = (() => {
   const FEW_SITES = 8;
   const FIRING = new Set(["call", "reference"]);
 
+  /* Where the web shows a line of the version on the page; null without such an address. */
+  let addressOf = null;
+
+  function makeAddress({ source, versions }, at) {
+    if (!source) return null;
+    const values = { version: versions[at].full || versions[at].label };
+    return (path, line) => source.replace(/\{(version|file|line)\}/g, (_, name) =>
+      name === "file" ? encodeURI(path) : encodeURIComponent(name === "line" ? line || 1 : values[name]));
+  }
+
   /* Return the page of an event as version number `at` has it. */
   function eventPage(event, at, start) {
     const seen = event.seen[at];
+    addressOf = makeAddress(start, at);
     const before = previous(event, at);
     const page = el("article", { class: "event" },
       head(event, at, start),
@@ -207,7 +218,8 @@ Catalog.eventPage = (() => {
   /* A path, which may be broken behind its slashes; a line number of 0 is none. */
   function place(path, line) {
     const text = line ? `${path}:${line}` : path;
-    return el("span", { class: "path" }, text.split(/(?<=\/)/).flatMap((part, i) => i ? [el("wbr"), part] : [part]));
+    const parts = text.split(/(?<=\/)/).flatMap((part, i) => i ? [el("wbr"), part] : [part]);
+    return addressOf ? el("a", { class: "path", href: addressOf(path, line) }, parts) : el("span", { class: "path" }, parts);
   }
 
   function facts(event, seen) {

@@ -57,6 +57,9 @@ def public_objects(folder):
         tp.tracing.make_instance("repr"),
         tp.load(EXAMPLES[0]),
         tp.TraceHandler(),
+        tp.EventCounts([]),
+        tp.TraceProcessor(dict.fromkeys(map(str, range(50)), print)),
+        tp.TraceSpanProcessor(),
     )
     tp.tracing.remove_instance("repr")
     raw = RawRecord(1, 2, bytes(4000))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from tracepoint.model.python.types import DeclarationTypeError, s32, string_t, u64
 from tracepoint.runtime.declare.event import trace_event
 from tracepoint.runtime.hierarchy import tracing
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping
@@ -100,6 +101,9 @@ class TraceProcessor:
         self._events = {
             message: (event, tuple(inspect.signature(event).parameters)) for message, event in events.items()
         }
+
+    def __repr__(self) -> str:
+        return f"<TraceProcessor, {counted(len(self._events), 'message')}>"
 
     def __call__(
         self, logger: object, method: str, entry: MutableMapping[str, Any]

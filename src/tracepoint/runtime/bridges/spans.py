@@ -35,6 +35,9 @@ class TraceSpanProcessor:
         self._start: Any = make(name="span_start", printk=start)(_started)
         self._end: Any = make(name="span_end", printk=end)(_ended)
 
+    def __repr__(self) -> str:
+        return f"<TraceSpanProcessor, {'on' if self._start or self._end else 'off'}>"
+
     def on_start(self, span: Any, parent_context: object = None) -> None:
         """Fire the start."""
         del parent_context

@@ -120,6 +120,9 @@ def test_a_part_of_the_flame_graph_opens_and_closes(page, cut):
     n = page.run(widths).count("100%")
     page.run("document.querySelectorAll('.flame-frame button')[2].click()")
     assert page.run(widths).count("100%") > n
+    # Resizing the window draws the graph again: the focus stays in it.
+    page.run("Report.redraw()")
+    page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     page.key("Escape")
     page.key("Escape")
     assert page.run(widths).count("100%") == n

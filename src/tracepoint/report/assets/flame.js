@@ -10,16 +10,23 @@ class Flame {
     this.path = [tree];
     this.reading = Report.el("p", { class: "note", "aria-live": "polite" });
     this.frame = Report.el("div", { class: "flame-frame", role: "group", "aria-label": "Flame graph: Enter widens a part, Escape goes back" });
-    this.frame.addEventListener("keydown", (event) => { if (event.key === "Escape" && this.path.length > 1) this.open(this.path.slice(0, -1), true); });
+    this.frame.addEventListener("keydown", (event) => { if (event.key === "Escape" && this.path.length > 1) this.open(this.path.slice(0, -1)); });
     this.frame.addEventListener("pointerleave", () => Report.tell(""));
     place.append(this.reading, this.frame);
-    Report.redraws.push(() => this.draw());
+    Report.redraws.push(() => this.redraw());
   }
 
-  open(path, hasFocus) {
+  open(path) {
     this.path = path;
     this.draw();
-    if (hasFocus) this.frame.querySelector("[data-here]")?.focus();
+    this.frame.querySelector("[data-here]")?.focus();
+  }
+
+  /* Drawing again creates new buttons: keep the keyboard focus on the same one. */
+  redraw() {
+    const at = [...this.frame.children].indexOf(document.activeElement);
+    this.draw();
+    this.frame.children[at]?.focus();
   }
 
   draw() {
@@ -51,7 +58,7 @@ class Flame {
     const button = Report.el("button", { type: "button", "aria-label": about.replace("\n", ": ") }, width > 1.5 ? node.n : "");
     if (node === this.path.at(-1)) button.dataset.here = "";
     Object.assign(button.style, { left: `${left}%`, width: `${width}%`, top: `${depth * 22}px`, background: Report.css(Report.wordColor(node.n)) });
-    button.addEventListener("click", () => { Report.tell(""); this.open(path, true); });
+    button.addEventListener("click", () => { Report.tell(""); this.open(path); });
     button.addEventListener("pointermove", (event) => Report.tell(about, event.clientX, event.clientY));
     return button;
   }

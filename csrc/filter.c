@@ -99,14 +99,26 @@ static bool compare(const struct tp_filter_step *step, uint64_t a, uint64_t b)
 
 static uint64_t load_number(const unsigned char *at, uint32_t size, bool is_signed, bool is_big_endian)
 {
+	unsigned int n_above = 64 - 8 * size;
 	uint64_t value = 0;
 
-	memcpy(&value, at, size);
+	/* Each size has its own load: a copy of as many bytes as `size` says is a call. */
+	switch (size) {
+	case 1:
+		memcpy(&value, at, 1);
+		break;
+	case 2:
+		memcpy(&value, at, 2);
+		break;
+	case 4:
+		memcpy(&value, at, 4);
+		break;
+	default:
+		memcpy(&value, at, 8);
+	}
 	if (is_big_endian)
-		value = __builtin_bswap64(value) >> (64 - size * 8);
-	if (is_signed && size < 8 && value >> (size * 8 - 1))
-		value |= ~0ull << (size * 8);
-	return value;
+		value = __builtin_bswap64(value) >> n_above;
+	return is_signed ? (uint64_t)((int64_t)(value << n_above) >> n_above) : value;
 }
 
 /*

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from pathlib import Path
@@ -63,6 +62,8 @@ def unified_diff(old: str, new: str, path: str) -> str:
     -b
     +c
     """
+    import difflib  # noqa: PLC0415 - for diffs only
+
     name = path.lstrip("/")
     pieces = difflib.unified_diff(_lines(old), _lines(new), f"a/{name}", f"b/{name}")
     return "".join(

@@ -7,10 +7,8 @@ chosen events are kept.
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,26 +25,21 @@ from tracepoint.decode.rows import (
     count_tasks_slowly,
     merge_slowly,
 )
+from tracepoint.decode.threads import call_each
 from tracepoint.record.decode import DECODE
-from tracepoint.record.extension import is_main_interpreter
 from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.order import PageOrder, samples_go_back
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Window, shown_time, stamp_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import ModuleType
-    from typing import Any, TypeVar
 
     from tracepoint.decode.plan import TablePlan
     from tracepoint.decode.rows import Row
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.page import Buffer
     from tracepoint.tracefile.cpudata import CpuData
-
-    Given = TypeVar("Given")
-    Made = TypeVar("Made")
-    Run = Callable[[Callable[[Given], Made], Sequence[Given]], list[Made]]
 
 _PART_BYTES = 8 << 20
 _PART_CHUNKS = 256
@@ -55,42 +48,6 @@ _SLICE_BYTES, _MIN_SLICES = 128 << 20, 8
 _MAX_SLICES = 512
 _SLICE_ROWS = 1 << 16
 _NO_SLOT = 0xFFFF
-
-
-def n_threads() -> int:
-    """Return how many threads read: one for each CPU that this process may run on.
-
-    An interpreter that is not the main one may not be allowed threads.
-    """
-    if not is_main_interpreter():
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def thread_count(threads: int) -> int:
-    """Return how many threads read where that many are asked for, 0: as many as there are CPUs.
-
-    Raises ValueError for less.
-    """
-    if threads < 0:
-        raise ValueError(f"{threads} threads: give 0 for one on each CPU, or how many")
-    return threads or n_threads()
-
-
-@contextmanager
-def _running(threads: int) -> Iterator[Run[Any, Any]]:
-    """Give a function that calls another with each of several things, on threads when there are some."""
-    if threads < 2:
-        yield lambda function, given: [function(one) for one in given]
-        return
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging and what it needs
-
-    with ThreadPoolExecutor(threads) as pool:
-        yield (
-            lambda function, given: (
-                list(pool.map(function, given)) if len(given) > 1 else [*map(function, given)]
-            )
-        )
 
 
 def _parts(cpus: Iterable[CpuData]) -> list[CpuData]:
@@ -117,14 +74,10 @@ def _chunked(cpu: CpuData) -> list[CpuData]:
 
 def _blocks(part: CpuData) -> Iterator[tuple[Buffer, int]]:
     """Yield the pages of a part and where they stand in the file."""
-    if part.is_plain and part.sieve is None:
-        yield memoryview(part.data)[part.offset : part.offset + part.size], part.offset
-    elif part.codec is None:
-        yield from part.blocks_at()
-    else:
+    if part.codec is not None:
         # A decompressor serves one thread at a time.
-        yield from replace(part, codec=codec_named(part.codec.name)).blocks_at()
-    part.forget()
+        part = replace(part, codec=codec_named(part.codec.name))
+    yield from part.blocks_at()
 
 
 def _count_block(data: Buffer, cpu: CpuData, counts: IdCounts) -> Found:
@@ -217,8 +170,7 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
                 by_task.update(_count_tasks(data, cpu, pid_at))
         return counter.counts(dict(by_task))
 
-    with _running(threads) as run:
-        return run(count, _parts(cpus))
+    return call_each(count, _parts(cpus), threads)
 
 
 def read_columns(cpus: Sequence[CpuData], forms: Sequence[EventFormat], threads: int) -> list[list[Column]]:
@@ -239,10 +191,9 @@ def read_tables(
     """
     if DECODE is None:
         return _read_slowly(cpus, plans)
-    with _running(threads) as run:
-        slices = time_slices(cpus)
-        found = _read_in_slices(DECODE, [c.listed() for c in cpus], plans, slices, run) if slices else None
-        return found if found is not None else _read_quickly(DECODE, cpus, plans, run, counted)
+    slices = time_slices(cpus)
+    found = _read_in_slices(DECODE, [c.listed() for c in cpus], plans, slices, threads) if slices else None
+    return found if found is not None else _read_quickly(DECODE, cpus, plans, threads, counted)
 
 
 def _read_in_slices(
@@ -250,16 +201,16 @@ def _read_in_slices(
     cpus: Sequence[CpuData],
     plans: Sequence[TablePlan],
     slices: Sequence[Window],
-    run: Run[Any, Any],
+    threads: int,
 ) -> list[list[Column]] | None:
     """Return the columns, read window by window; None when pages are not in the order of time."""
     joiners = [[ColumnJoiner(decode, column) for column in plan.columns] for plan in plans]
     for window in slices:
         parts = _parts(cpu.at_places(cpu.places_of(window)) for cpu in cpus)
-        sources = _collect(decode, parts, plans, window, run)
+        sources = _collect(decode, parts, plans, window, threads)
         if not _are_in_order(parts, [decode.collected(source) for source in sources]):
             return None
-        for event, columns in zip(joiners, _fill(decode, sources, plans, run), strict=True):
+        for event, columns in zip(joiners, _fill(decode, sources, plans, threads), strict=True):
             for joiner, column in zip(event, columns, strict=True):
                 joiner.add(column)
     return [[joiner.column() for joiner in event] for event in joiners]
@@ -306,17 +257,17 @@ def _read_quickly(
     decode: ModuleType,
     cpus: Sequence[CpuData],
     plans: Sequence[TablePlan],
-    run: Run[Any, Any],
+    threads: int,
     counted: list[PartCounts] | None,
 ) -> list[list[Column]]:
     parts, counters = _parts(cpus), list[_PartCounter]()
     # What a sieve leaves is not known from the pages that are read here.
     if counted is not None and all(part.sieve is None for part in parts):
         counters = [_PartCounter(part) for part in parts]
-    sources = _collect(decode, parts, plans, ALL_TIMES, run, counters=counters)
+    sources = _collect(decode, parts, plans, ALL_TIMES, threads, counters=counters)
     if counted is not None:
         counted += [counter.counts() for counter in counters]
-    return _fill(decode, sources, plans, run)
+    return _fill(decode, sources, plans, threads)
 
 
 def _collect(
@@ -324,7 +275,7 @@ def _collect(
     parts: Sequence[CpuData],
     plans: Sequence[TablePlan],
     window: Window,
-    run: Run[Any, Any],
+    threads: int,
     *,
     counters: Sequence[_PartCounter] = (),
 ) -> tuple[object, ...]:
@@ -349,11 +300,11 @@ def _collect(
             decode.show_times(collector, part.time_map.numbers or part.time_map)
         return collector
 
-    return tuple(run(collect, range(len(parts))))
+    return tuple(call_each(collect, range(len(parts)), threads))
 
 
 def _fill(
-    decode: ModuleType, sources: tuple[object, ...], plans: Sequence[TablePlan], run: Run[Any, Any]
+    decode: ModuleType, sources: tuple[object, ...], plans: Sequence[TablePlan], threads: int
 ) -> list[list[Column]]:
     """Put the records of each table in the order of time, and copy their fields."""
 
@@ -363,12 +314,11 @@ def _fill(
         n_slices = n_rows // _SLICE_ROWS + 1 if len(plans) == 1 else 1
         numbers = tuple(column.numbers for column in plan.columns)
         columns = decode.start_columns(rows, numbers, plan.is_big_endian, n_slices)
-        fills = run if n_slices > 1 else _one_by_one
-        fills(lambda part: decode.fill_columns(columns, part), range(n_slices))
+        call_each(lambda part: decode.fill_columns(columns, part), range(n_slices), threads)
         filled = decode.finish_columns(columns)
         return [Column(c, n_rows, *memory) for c, memory in zip(plan.columns, filled, strict=True)]
 
-    return run(fill, range(len(plans)))
+    return call_each(fill, range(len(plans)), threads)
 
 
 def _are_in_order(parts: Sequence[CpuData], found: Sequence[tuple[int, int, int]]) -> bool:
@@ -386,7 +336,3 @@ def _are_in_order(parts: Sequence[CpuData], found: Sequence[tuple[int, int, int]
             late.setdefault(part.cpu, n_pages[part.cpu] + late_page)
         n_pages[part.cpu] += n
     return all(page >= n_pages[cpu] for cpu, page in late.items())
-
-
-def _one_by_one(function: Callable[[Given], Made], given: Iterable[Given]) -> list[Made]:
-    return [function(one) for one in given]

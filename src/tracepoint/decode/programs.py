@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection
 from tracepoint.filter.error import FilterError, FilterFault
 from tracepoint.filter.match import match_pattern
-from tracepoint.filter.parse import MAX_CPUS, Filter, parse_filter
+from tracepoint.filter.numbers import MAX_CPUS
+from tracepoint.filter.parse import Filter, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.filter.program import COMM_SIZE, compile_filter
 from tracepoint.filter.tree import And, Comparator, Not, Or, Predicate, Source

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, n_threads, sum_counts
+from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, sum_counts
 from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import unknown_name
+from tracepoint.decode.threads import n_threads
 from tracepoint.decode.trace import names_by_id
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import add_lost

@@ -17,13 +17,13 @@ from tracepoint.decode.engine import (
     cpus_in_order,
     read_columns,
     read_tables,
-    thread_count,
     time_slices,
 )
 from tracepoint.decode.plan import plan_together
 from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection, check_cpus, check_texts, unknown_name
 from tracepoint.decode.table import ColumnTable, JoinedTable, Table
+from tracepoint.decode.threads import thread_count
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
 from tracepoint.model.patterns import matches_any

@@ -6,6 +6,8 @@ import re
 
 U64_MAX = (1 << 64) - 1
 S64_MIN = -(1 << 63)
+# No machine that runs Linux has more: CONFIG_NR_CPUS.
+MAX_CPUS = 8192
 
 SPACE = frozenset(b" \t\n\v\f\r\xa0")
 DIGITS = frozenset(b"0123456789")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.filter.error import FilterError, FilterFault
-from tracepoint.filter.numbers import SPACE
+from tracepoint.filter.numbers import MAX_CPUS, SPACE
 from tracepoint.filter.predicate import QUOTES, PredicateReader
 from tracepoint.filter.profile import KERNEL_6_1, FilterProfile, FilterType
 from tracepoint.filter.tree import And, Expression, Not, Or
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 # A `filter` file takes less than a page at once (event_filter_write() in kernel/trace/trace_events.c).
 MAX_FILTER = 4095
-MAX_CPUS = 8192
 
 
 @dataclass(frozen=True, slots=True)

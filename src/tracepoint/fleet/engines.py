@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.decode.engine import n_threads
 from tracepoint.decode.libraries import import_library
+from tracepoint.decode.threads import n_threads
 from tracepoint.errors import TracepointError
 from tracepoint.fleet.result import BLOCK, FleetResult, merge_blocks, merge_results
 from tracepoint.fleet.work import run_job

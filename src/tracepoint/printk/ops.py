@@ -61,21 +61,21 @@ class TextOp(PrintOp):
 # -- numbers ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Unknown(NumberOp, PlaceOp, TextOp):
     """A value of any kind that cannot be known: the line ends there."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Const(NumberOp):
     """A number known now."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Load(NumberOp):
     """The integer at an offset of the record."""
 
@@ -83,7 +83,7 @@ class Load(NumberOp):
     kind: IntType
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LoadAt(NumberOp):
     """The integer at a place."""
 
@@ -91,7 +91,7 @@ class LoadAt(NumberOp):
     kind: IntType
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Fact(NumberOp):
     """What the facts tell of a name: `what` is `variable`, `constant`, `sizeof`, `hz` or `kptr_restrict`.
 
@@ -104,7 +104,7 @@ class Fact(NumberOp):
     otherwise: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Convert(NumberOp):
     """A number as a store into a type keeps it."""
 
@@ -112,7 +112,7 @@ class Convert(NumberOp):
     kind: IntType
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Unary(NumberOp):
     """`-` or `~` of a number, in a type; `abs`; `swap`: its bytes in the other order."""
 
@@ -121,7 +121,7 @@ class Unary(NumberOp):
     kind: IntType
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Binary(NumberOp):
     """An operator of C, `min` or `max` on two numbers of a type; comparisons give 0 or 1.
 
@@ -134,21 +134,21 @@ class Binary(NumberOp):
     kind: IntType
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Not(NumberOp):
     """1 for 0, else 0."""
 
     value: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class IsSet(NumberOp):
     """Whether a place or text is not NULL, as 0 or 1."""
 
     value: PlaceOp | TextOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Both(NumberOp):
     """`&&`: 0 or 1; the right one counts only where the left one is not 0."""
 
@@ -156,7 +156,7 @@ class Both(NumberOp):
     right: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Either(NumberOp):
     """`||`: 0 or 1; the right one counts only where the left one is 0."""
 
@@ -164,7 +164,7 @@ class Either(NumberOp):
     right: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class IfNumber(NumberOp):
     """`?:` of numbers."""
 
@@ -173,7 +173,7 @@ class IfNumber(NumberOp):
     otherwise: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PickNumber(NumberOp):
     """The number at an index of a table; outside it nothing is known."""
 
@@ -181,21 +181,21 @@ class PickNumber(NumberOp):
     cases: tuple[tuple[int, NumberOp], ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CountBits(NumberOp):
     """How many bits of an unsigned number are 1."""
 
     value: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Log2(NumberOp):
     """The highest bit of an unsigned number; that of 0 is not known."""
 
     value: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Apply(NumberOp):
     """What a function of `source.functions.pure_functions` makes of numbers of its types.
 
@@ -208,7 +208,7 @@ class Apply(NumberOp):
     kind: IntType
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class JiffiesTo(NumberOp):
     """Jiffies in units of which `scale` are a second, as a type keeps it.
 
@@ -221,7 +221,7 @@ class JiffiesTo(NumberOp):
     kind: IntType
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Distance(NumberOp):
     """How many elements of a size lie between two places of the same memory."""
 
@@ -230,14 +230,14 @@ class Distance(NumberOp):
     size: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Hashed(NumberOp):
     """An address; a note where the kernel would show a hash of it."""
 
     address: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Width(NumberOp):
     """The width or precision that a `*` takes: cut to what a line holds, and 1 for -1."""
 
@@ -247,21 +247,21 @@ class Width(NumberOp):
 # -- places -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class At(PlaceOp):
     """A fixed offset of the record."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Bytes(PlaceOp):
     """Bytes known now: a string literal."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Moved(PlaceOp):
     """A place moved by a number of elements of a size in bytes; NULL stays NULL."""
 
@@ -270,7 +270,7 @@ class Moved(PlaceOp):
     size: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class WordPlace(PlaceOp):
     """Where the word of a `__data_loc` or `__rel_loc` field points to; `origin` is where it counts from."""
 
@@ -278,21 +278,21 @@ class WordPlace(PlaceOp):
     origin: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BytesOf(PlaceOp):
     """The bytes of a text, with a NUL."""
 
     text: TextOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class KernelPlace(PlaceOp):
     """Memory at an address of the kernel: NULL for 0, else not known."""
 
     address: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class IfPlace(PlaceOp):
     """`?:` of places."""
 
@@ -304,14 +304,14 @@ class IfPlace(PlaceOp):
 # -- texts ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Literal(TextOp):
     """A text known now."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class String(TextOp):
     """The string at a place up to its NUL, or `limit` bytes of it when that comes first."""
 
@@ -319,7 +319,7 @@ class String(TextOp):
     limit: NumberOp | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class KernelString(TextOp):
     """The string at an address of the kernel, which `printk_formats` gives; NULL for 0."""
 
@@ -329,7 +329,7 @@ class KernelString(TextOp):
 Table = tuple[tuple[NumberOp, TextOp], ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Flags(TextOp):
     """The names of the bits that are set, then what is left as hex; no delimiter is an empty one."""
 
@@ -338,7 +338,7 @@ class Flags(TextOp):
     table: Table
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Symbolic(TextOp):
     """The first name of a number, or the number as hex where it has none or an empty one."""
 
@@ -346,7 +346,7 @@ class Symbolic(TextOp):
     table: Table
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PickText(TextOp):
     """The text at an index of a table, else `otherwise`."""
 
@@ -355,7 +355,7 @@ class PickText(TextOp):
     otherwise: TextOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Hex(TextOp):
     """Bytes as hex digits with a separator between two, but none before each `group`th (0: everywhere)."""
 
@@ -365,7 +365,7 @@ class Hex(TextOp):
     group: int = 0
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Numbers(TextOp):
     """`{0x1,0x2}`: `count` unsigned integers of `size` bytes."""
 
@@ -374,7 +374,7 @@ class Numbers(TextOp):
     size: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Bitmap(TextOp):
     """`n_bits` bits of `size` bytes, which are longs: hex words of 32, or with `is_list` ranges."""
 
@@ -384,7 +384,7 @@ class Bitmap(TextOp):
     is_list: bool = False
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SymbolText(TextOp):
     """An address as `%p` with these letters shows it, or `ip`: as the function tracer does."""
 
@@ -392,14 +392,14 @@ class SymbolText(TextOp):
     letters: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Character(TextOp):
     """One byte."""
 
     value: NumberOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Number(TextOp):
     """An integer as `conversion` (d, i, u, x, X, o, p) shows it; see `conversion.format_number`."""
 
@@ -410,7 +410,7 @@ class Number(TextOp):
     precision: NumberOp | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Padded(TextOp):
     """A text cut to a precision, then padded to a width; NULL is `(null)`."""
 
@@ -420,7 +420,7 @@ class Padded(TextOp):
     precision: NumberOp | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class IfText(TextOp):
     """`?:` of texts."""
 
@@ -429,21 +429,21 @@ class IfText(TextOp):
     otherwise: TextOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Joined(TextOp):
     """Texts one after the other."""
 
     parts: tuple[TextOp, ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class WithoutNewline(TextOp):
     """A text without the newline that it may end with."""
 
     text: TextOp
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Call(TextOp):
     """What a function by this name makes of its arguments; a back end may have none of it."""
 

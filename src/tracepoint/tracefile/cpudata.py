@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from tracepoint.record.pages import read_pages, records_of
 from tracepoint.tracefile.compression import MAX_CHUNK
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.mapping import read_at
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Sieve, shown_time, signed_time
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     Report = Callable[[Damage], None]
 
-_BLOCK = 1 << 20
+# Stays in the cache from reading it to decoding it.
+_BLOCK = 1 << 19
 _COUNT_SIZE = 4
 _MAX_CHUNKS = 1_000_000
 # The sizes before the data of a chunk.
@@ -113,16 +114,13 @@ class CpuData:
         step = max(_BLOCK // size, 1) * size
         end = self.offset + self.size
         for at in range(self.offset, end, step):
-            yield bytes(self.data[at : min(at + step, end)]), at
-            replace(self, offset=at, size=min(step, end - at)).forget()
-
-    def forget(self) -> None:
-        """Let go of what is mapped of data that was read: it would count as memory of this process."""
-        if self.codec is None and isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            start = -(-self.offset // mmap.PAGESIZE) * mmap.PAGESIZE
-            end = self.offset + self.size
-            if end - start >= mmap.PAGESIZE:
-                self.data.madvise(mmap.MADV_DONTNEED, start, end - start)
+            stop = min(at + step, end)
+            block = read_at(self.data, at, stop)
+            yield block, at
+            if len(block) < stop - at:
+                reason = f"the file became {stop - at - len(block)} bytes shorter while it was read"
+                self.report(Damage(self.cpu, at + len(block), reason))
+                return
 
     def _cursor(self) -> Cursor:
         # trace-cmd does not count the number of chunks itself in the size.
@@ -175,7 +173,7 @@ class CpuData:
 
     def expand_chunk(self, chunk: Chunk) -> bytes:
         """Return what is read of a chunk; raises DecodeError for a damaged one."""
-        data = bytes(self.data[chunk.start : chunk.start + chunk.packed])
+        data = read_at(self.data, chunk.start, chunk.start + chunk.packed)
         if self.codec is not None:
             data = self.codec.expand(data, chunk.unpacked)
         return data if chunk.n_kept is None else data[chunk.skip : chunk.skip + chunk.n_kept]
@@ -224,8 +222,6 @@ class CpuData:
             return range(self.n_places)
         start = 0 if window.start == MIN_TIME else max(self.place_from(window.start) - 1, 0)
         stop = self.n_places if window.stop == MAX_TIME else max(self.place_from(window.stop), start)
-        # Looking at one page maps those around it.
-        self.forget()
         return range(start, stop)
 
     def at_places(self, places: range) -> CpuData:
@@ -255,7 +251,7 @@ class CpuData:
 
     def _page_stamp(self, index: int) -> int:
         at = self.offset + index * self.layout.page_size
-        return self._stamp(self.data[at : at + 8])
+        return self._stamp(read_at(self.data, at, at + 8))
 
     def _chunk_stamp(self, index: int) -> int:
         """Return the stamp of the first page of a chunk; of a damaged one that of the next that is not."""

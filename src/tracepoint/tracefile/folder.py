@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import tarfile
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +28,7 @@ from tracepoint.tracefile.recording import TraceSettings, stats_options, version
 from tracepoint.tracefile.tracedat import chosen_clock
 
 if TYPE_CHECKING:
+    import tarfile
     from collections.abc import Iterable, Iterator
 
     from tracepoint.tracefile.cpudata import Report
@@ -222,6 +222,8 @@ def find_formats(folder: Path, report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _packed_formats(path: Path, report: Report) -> Iterator[tuple[str, str]]:
+    import tarfile  # noqa: PLC0415 - most folders have no archive
+
     data = map_file(path, report)
     try:
         with tarfile.open(fileobj=BytesIO(memoryview(data)), mode="r:") as archive:

@@ -23,6 +23,7 @@ from tracepoint.tracefile.damage import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Self
 
     from tracepoint.tracefile.cursor import Bytes
 
@@ -69,10 +70,47 @@ def map_file(path: str | os.PathLike[str], report: Report) -> Bytes:
         unmap(data)
 
 
+class MappedFile(mmap.mmap):
+    """A mapped file that can be read too: a first touch of mapped pages costs as much as decoding them."""
+
+    _number = -1
+
+    def __new__(cls, number: int, size: int) -> Self:
+        """Map `size` bytes of an open file, which may be closed afterwards."""
+        made = super().__new__(cls, number, size, access=mmap.ACCESS_READ)
+        made._number = os.dup(number)
+        return made
+
+    def read_at(self, start: int, n_bytes: int) -> bytes:
+        """Return bytes of the file, fewer where it has become shorter; raises ValueError when closed."""
+        if self._number < 0:
+            raise ValueError("the file is closed")
+        return os.pread(self._number, n_bytes, start) if n_bytes > 0 else b""
+
+    def close(self) -> None:
+        """Unmap and close the file."""
+        self._close_number()
+        super().close()
+
+    def _close_number(self) -> None:
+        number, self._number = self._number, -1
+        if number >= 0:
+            os.close(number)
+
+    def __del__(self) -> None:
+        """Close the file of a mapping that was not closed."""
+        self._close_number()
+
+
 def map_whole(file: IO[bytes]) -> Bytes:
     """Map an open file; an empty one, which cannot be mapped, gives no bytes."""
     size = os.fstat(file.fileno()).st_size
-    return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+    return MappedFile(file.fileno(), size) if size else b""
+
+
+def read_at(data: Bytes, start: int, stop: int) -> bytes:
+    """Return a part of what `map_file` returned, without mapping its pages."""
+    return data.read_at(start, stop - start) if isinstance(data, MappedFile) else bytes(data[start:stop])
 
 
 def unmap(data: Bytes) -> None:

@@ -28,7 +28,6 @@ _BLOCK = 1 << 20
 # Places that are looked at beside those of a window: some on both sides of it, some spread over the rest.
 _NEAR_PAGES, _PAGE_SAMPLES = 16, 256
 _NEAR_CHUNKS, _CHUNK_SAMPLES = 1, 32
-_FORGET_STEP = 16
 # Merging looks at each of them for every record.
 _MAX_STRANDS = 64
 
@@ -63,13 +62,7 @@ def samples_go_back(data: CpuData, among: range = range(0)) -> bool:
     """Return whether places of listed data, spread over it and with the ends of `among`, go back in time."""
     ends = {place for place in (among.start, among.stop - 1) if 0 <= place < data.n_places}
     places = data.sample_places(_PAGE_SAMPLES if data.is_plain else _CHUNK_SAMPLES)
-    times = []
-    for n, place in enumerate(sorted({*places, *ends}), 1):
-        times.append(data.time_at(place))
-        # Each touch may map a megabyte around it.
-        if not n % _FORGET_STEP:
-            data.forget()
-    data.forget()
+    times = [data.time_at(place) for place in sorted({*places, *ends})]
     return times != sorted(times)
 
 
@@ -97,16 +90,8 @@ class PageOrder:
 def _goes_back(cpu: CpuData) -> bool:
     """Return whether a page begins before the one before it."""
     seen = PageOrder(cpu.layout)
-    if not cpu.is_plain:
-        for _ in replace(cpu, sieve=None, watch=seen.see).blocks_at():
-            pass
-        return seen.goes_back
-    step = max(_BLOCK // cpu.layout.page_size, 1) * cpu.layout.page_size
-    end = cpu.offset + cpu.size
-    for at in range(cpu.offset, end, step):
-        with memoryview(cpu.data) as data, data[at : min(at + step, end)] as block:
-            seen.see(block)
-        replace(cpu, offset=at, size=min(step, end - at)).forget()
+    for block, _ in replace(cpu, sieve=None).blocks_at():
+        seen.see(block)
     return seen.goes_back
 
 

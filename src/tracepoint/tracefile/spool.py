@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from typing import IO, TYPE_CHECKING
 
+from tracepoint.filter.numbers import MAX_CPUS
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.buffers import TraceBuffer
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
 
-# No machine that runs Linux has more: CONFIG_NR_CPUS.
-MAX_CPUS = 8192
 # Holds the longest record of perf: include/linux/perf_event.h, PERF_MAX_TRACE_SIZE.
 _PAGE_BYTES = 1 << 14
 _KEPT_BYTES = 1 << 20

@@ -7,7 +7,6 @@ are still valid.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -262,6 +261,8 @@ def stamp_of(path: str, now: int) -> int:
 
 def digest_of(data: bytes) -> str:
     """Return a digest of the bytes of a file."""
+    import hashlib  # noqa: PLC0415 - OpenSSL: most commands need no digest
+
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 

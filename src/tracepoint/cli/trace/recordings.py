@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.numbers import nanoseconds
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
-from tracepoint.filter.numbers import read_cpulist
-from tracepoint.filter.parse import MAX_CPUS
+from tracepoint.filter.numbers import MAX_CPUS, read_cpulist
 from tracepoint.model.patterns import unmatched
 from tracepoint.tracefile.opening import is_process, open_container
 from tracepoint.tracefile.sieve import ALL_TIMES
@@ -132,6 +130,8 @@ def writing_to(output: Path, out: Output, *, is_text: bool = False) -> Iterator[
     if str(output) != "-":
         yield output
         return
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - for stdout only
+
     stream = None if is_text else out.binary()
     with TemporaryDirectory(prefix="tracepoint-") as folder:
         made = Path(folder) / "out"

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.filter.numbers import read_cpulist
+from tracepoint.filter.numbers import MAX_CPUS, read_cpulist
 from tracepoint.filter.tree import And, Comparator, Predicate, Source
 from tracepoint.runtime.files.file import failure
 from tracepoint.runtime.files.texts import NO_EFFECT, OPTIONS
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tracepoint.runtime.hierarchy import Instance, Tracing
 
 SUB_BUFFER = 4080
-MAX_CPUS = 8192
 
 
 def count_possible_cpus() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.coverage import join_gaps
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OPEN = -1
 
 
-class FaultCode(IntFlag):
+class FaultCode(IntEnum):
     """The bits of an error code on x86: enum x86_pf_error_code in arch/x86/include/asm/trap_pf.h."""
 
     PROTECTION = 1
@@ -32,7 +32,7 @@ class FaultCode(IntFlag):
     SHADOW_STACK = 64
 
 
-class FaultResult(IntFlag):
+class FaultResult(IntEnum):
     """The bits of what handle_mm_fault() returns: enum vm_fault_reason in include/linux/mm_types.h.
 
     FAILED are those of VM_FAULT_ERROR.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.sections import DistributionSection, Unit
-from tracepoint.analysis.units import bounds_text, percent_text, time_text
+from tracepoint.analysis.units import bounds_text, clock_text, percent_text, time_text
 from tracepoint.wording import html_table, size_text
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _SHOW: dict[Unit, Callable[[float], str]] = {
     Unit.NUMBER: lambda n: f"{n:.0f}",
     Unit.COUNT: lambda n: f"{n:,.0f}",
     Unit.TIME: time_text,
+    Unit.CLOCK: clock_text,
     Unit.SHARE: lambda share: percent_text(share, 1),
     Unit.SIZE: size_text,
     Unit.RATE: lambda rate: f"{rate:,.1f}/s",

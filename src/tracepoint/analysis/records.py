@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import read_coverage
+from tracepoint.analysis.names import task_names
 from tracepoint.analysis.registry import missing_of
 from tracepoint.analysis.units import task_text
 from tracepoint.errors import TracepointError
-from tracepoint.tracefile.recording import read_pairs, read_tgids
+from tracepoint.tracefile.recording import read_tgids
 from tracepoint.tracefile.textfile import TEXT_FORM
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class AnalysisRecords:
     """The records of the events that an analysis reads, by time over all CPUs.
 
     `fields` are the fields that are there, by event (`system:event`); events that lack a field that must be
-    there are left out.  `names` are the names of tasks that the recorder saved, by id.
+    there are left out.  `names` are the names of tasks by id.
 
     Raises TracepointError when one that the analysis needs is not there or lacks a field, when none is there,
     and for a trace of some CPUs or tasks only, which would give other figures.
@@ -57,7 +58,7 @@ class AnalysisRecords:
             raise TracepointError(f"{trace.file.path}: {lacking[0]}")
         self.table = trace.joined(self.fields)
         # Read now: a report is used after its recording was closed.
-        self.names: Mapping[int, str] = {0: "<idle>", **read_pairs(trace.file.saved_cmdlines)}
+        self.names: Mapping[int, str] = task_names(trace)
         self._functions: dict[int, str] = {}
 
     def _find(self, need: Need, analysis: str) -> str:
@@ -143,7 +144,7 @@ class AnalysisRecords:
         return read_tgids(self.trace.file.saved_tgids or "")
 
     def task(self, tid: int) -> str:
-        """Return a task as reports show it, `name-tid`; `<...>` where the recorder did not save its name."""
+        """Return a task as reports show it, `name-tid`; `<...>` where no name is recorded."""
         return task_text(self.names, tid)
 
     def function(self, address: int) -> str:

@@ -20,12 +20,16 @@ MAX_ROWS = 20
 
 
 class Unit(Enum):
-    """What a figure is: TIME is in ns, SHARE from 0 to 1, RATE in 1/s, MEAN a mean of counts."""
+    """What a figure is: TIME is in ns, SHARE from 0 to 1, RATE in 1/s, MEAN a mean of counts.
+
+    CLOCK is a time of the recording's clock in ns, which is shown in seconds as `--from` takes it.
+    """
 
     WORD = auto()
     NUMBER = auto()
     COUNT = auto()
     TIME = auto()
+    CLOCK = auto()
     SHARE = auto()
     SIZE = auto()
     RATE = auto()
@@ -83,7 +87,7 @@ TOTAL, MEAN, P50, P99, MAX = (
     Heading(name, name, Unit.TIME) for name in ("total", "mean", "p50", "p99", "max")
 )
 DUR = Heading("dur", "time", Unit.TIME)
-BEGIN = Heading("ts", "begin (ns)", Unit.NUMBER)
+BEGIN = Heading("ts", "begin (s)", Unit.CLOCK)
 CPU = Heading("cpu", "cpu", Unit.NUMBER)
 TASK = (Heading("task", "task", Unit.WORD), Heading("tid", "", Unit.NUMBER))
 RATE = Heading("rate", "rate", Unit.RATE)

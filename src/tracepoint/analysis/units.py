@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.distribution import Bounds
 
-_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
+_SECOND = 1_000_000_000
+_UNITS = ((_SECOND, "s"), (1_000_000, "ms"), (1_000, "us"))
 
 
 def time_text(ns: float) -> str:
@@ -23,6 +24,16 @@ def time_text(ns: float) -> str:
             value = ns / size
             return f"{value:.{3 if abs(value) < 10 else 2 if abs(value) < 100 else 1}f} {unit}"
     return f"{ns:.0f} ns"
+
+
+def clock_text(ns: float) -> str:
+    """Return a time of the recording's clock in seconds, with all digits.
+
+    >>> clock_text(10_634_567_890), clock_text(-1)
+    ('10.634567890', '-0.000000001')
+    """
+    seconds, rest = divmod(abs(int(ns)), _SECOND)
+    return f"{'-' if ns < 0 else ''}{seconds}.{rest:09d}"
 
 
 def percent_text(part: float, whole: float) -> str:

@@ -12,8 +12,11 @@ import pytest
 import tracepoint as tp
 from analysis.making import Schedule
 from analysis.test_sched import x1
+from tracefile.making import GOLDEN
 from tracepoint.analysis.compare import cliffs_delta, compare_reports, median_change
 from tracepoint.analysis.distribution import Bounds, Distribution
+
+CUT = str(GOLDEN / "cut.v6.dat")
 
 
 def waits(seed: int, n: int = 200, scale: float = 1.0) -> Distribution:
@@ -129,3 +132,12 @@ def test_the_command_prints_text_json_and_a_page(tmp_path, run_command):
     html = (tmp_path / "c.html").read_text()
     assert "Waits for a CPU: medians" in html
     assert "a.dat and b.dat" in html
+
+
+def test_the_command_takes_the_options_of_an_analysis(run_command):
+    words = ("compare", CUT, CUT, "latency", "--begin", "softirq_raise", "--end", "softirq_entry")
+    status, out, err = run_command(*words, "--key", "vec:common_cpu")
+    assert status == 0, err
+    assert "medians" in out
+    status, _, err = run_command("compare", CUT, CUT, "latency")
+    assert (status, "needs --begin" in err) == (2, True)

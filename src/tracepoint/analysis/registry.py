@@ -89,8 +89,8 @@ OPTIONS: dict[str, tuple[AnalysisOption, ...]] = {
     "latency": _BETWEEN,
     "service": _BETWEEN,
 }
-#: Those that need no option.
-PLAIN = tuple(name for name in ANALYSES if not any(option.is_needed for option in OPTIONS.get(name, ())))
+#: The one that commands run where none is named.
+DEFAULT = "sched"
 
 
 def _module(analysis: str, part: str) -> ModuleType:

@@ -10,6 +10,7 @@ from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX_ROWS, Choice, TableSection
 from tracepoint.analysis.text import folded_lines, report_facts, report_lines
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
+from tracepoint.cli.trace.options import add_analysis_options, options_of
 from tracepoint.cli.trace.recordings import (
     add_instance_argument,
     add_part_arguments,
@@ -102,13 +103,7 @@ def _add_common(
     parser.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
     parser.add_argument("--hist", action="store_true", help="show distributions as histograms too")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
-    for options in dict.fromkeys(own_options.values()):
-        takers = " and ".join(name for name, own in own_options.items() if own == options)
-        group = parser.add_argument_group(f"of {takers}")
-        for option in options:
-            group.add_argument(
-                f"--{option.name}", metavar=option.metavar, help=option.help, choices=option.choices or None
-            )
+    add_analysis_options(parser, own_options)
     add_part_arguments(parser.add_argument_group("part to show"))
     add_instance_argument(parser)
 
@@ -118,7 +113,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     What limits them goes to stderr.
     """
-    options = _options_of(args)
+    options = options_of(args, [args.analysis])[args.analysis]
     if args.events:
         for name in needed_events(args.analysis, **options):
             out.line(name)
@@ -143,19 +138,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if _report_empty(report, choice, out):
             return EXIT_FINDINGS
         return EXIT_IN_PART if args.strict and not report.coverage.is_complete else EXIT_DONE
-
-
-def _options_of(args: argparse.Namespace) -> dict[str, str]:
-    """Return the options of the analysis that were given; raises TracepointError for one of another."""
-    names = {option.name for options in OPTIONS.values() for option in options}
-    found = {name: value for name in sorted(names) if (value := getattr(args, name)) is not None}
-    taken = {option.name for option in OPTIONS.get(args.analysis, ())}
-    for name in found:
-        if name not in taken:
-            raise TracepointError(
-                f"{args.analysis} has no --{name}: tracepoint analyse --help says which have"
-            )
-    return found
 
 
 def _report_empty(report: Report, choice: Choice, out: Output) -> bool:

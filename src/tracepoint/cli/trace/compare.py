@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.compare import compare_reports
-from tracepoint.analysis.registry import PLAIN, analyse
+from tracepoint.analysis.registry import ANALYSES, DEFAULT, analyse
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX_ROWS, Choice
 from tracepoint.analysis.text import report_facts, report_lines
 from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.trace.options import add_analysis_options, options_of
 from tracepoint.cli.trace.recordings import (
     add_instance_argument,
     buffer_named,
@@ -21,8 +22,7 @@ from tracepoint.cli.trace.recordings import (
     writing_to,
 )
 from tracepoint.decode.trace import Trace
-from tracepoint.errors import TracepointError
-from tracepoint.wording import json_line, no_such
+from tracepoint.wording import json_line
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "analysis",
         nargs="?",
         metavar="ANALYSIS",
-        help=f"what to compare: {', '.join(PLAIN)}; default: {PLAIN[0]}",
+        help=f"what to compare: {', '.join(ANALYSES)}; default: {DEFAULT}",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument(
@@ -46,19 +46,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the resampling; default: 1")
+    add_analysis_options(parser)
     add_instance_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the changes; what limits them goes to stderr."""
-    analysis = args.analysis or PLAIN[0]
-    if analysis not in PLAIN:
-        raise TracepointError(f"compare: {no_such('analysis', analysis, PLAIN)}")
+    analysis = args.analysis or DEFAULT
+    options = options_of(args, [analysis])[analysis]
     names = args.before, args.after
     with ExitStack() as stack:
         files = [stack.enter_context(open_file(name)) for name in names]
         traces = [Trace(file, buffer_named(file, args.instance).name) for file in files]
-        before, after = (analyse(trace, analysis) for trace in traces)
+        before, after = (analyse(trace, analysis, **options) for trace in traces)
         found = compare_reports(before, after, args.seed)
         if args.output is not None:
             from tracepoint.report.page import make_report  # noqa: PLC0415 - text needs none of it

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.registry import PLAIN, analyse
+from tracepoint.analysis.registry import ANALYSES, DEFAULT, analyse
 from tracepoint.cli.numbers import nanoseconds
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
+from tracepoint.cli.trace.options import add_analysis_options, options_of
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
@@ -18,9 +19,7 @@ from tracepoint.cli.trace.recordings import (
     writing_to,
 )
 from tracepoint.decode.trace import Trace
-from tracepoint.errors import TracepointError
 from tracepoint.report.page import make_report
-from tracepoint.wording import no_such
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "analysis",
         nargs="*",
         metavar="ANALYSIS",
-        help=f"what to show: {', '.join(PLAIN)}; default: sched",
+        help=f"what to show: {', '.join(ANALYSES)}; default: {DEFAULT}",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="PAGE", required=True, help="the HTML file to write"
@@ -47,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="names of events lead to this site of `tracepoint catalog`, an address or a relative path",
     )
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
+    add_analysis_options(parser)
     group = parser.add_argument_group("part to show")
     group.add_argument("--from", dest="start", type=nanoseconds, metavar="S", help="from this second on")
     group.add_argument("--to", dest="stop", type=nanoseconds, metavar="S", help="before this second")
@@ -55,13 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the page; what limits its figures is in it, and on stderr."""
-    for name in args.analysis:
-        if name not in PLAIN:
-            raise TracepointError(f"report: {no_such('analysis', name, PLAIN)}")
+    options = options_of(args, list(dict.fromkeys(args.analysis or [DEFAULT])))
     check_output(args.output, [args.file])
     with open_file(args.file) as file:
         trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)
-        reports = [analyse(trace, name) for name in dict.fromkeys(args.analysis or PLAIN[:1])]
+        reports = [analyse(trace, name, **own) for name, own in options.items()]
         if not any(report.has_figures for report in reports):
             out.say("tracepoint: there is nothing to compute figures from in this time: no page is written")
             return EXIT_FINDINGS

@@ -18,11 +18,14 @@ from analysis.test_sched import x1
 from report.conftest import HOSTILE, hostile_schedule, page_of
 from tracefile.making import GOLDEN
 from tracepoint.analysis.coverage import Coverage
+from tracepoint.analysis.distribution import Distribution
+from tracepoint.analysis.sections import DistributionSection
 from tracepoint.cli.main import main
-from tracepoint.decode.column import number_column
+from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
 from tracepoint.report import make_report
+from tracepoint.report.charts import distribution_charts
 from tracepoint.report.lanes import lane_groups
 
 CUT = str(GOLDEN / "cut.v6.dat")
@@ -266,3 +269,68 @@ def test_a_time_without_records_has_no_page(tmp_path, capsys):
     assert main(["report", CUT, "--from", "100", "-o", str(page)]) == 1
     assert "no page is written" in capsys.readouterr().err
     assert not page.exists()
+
+
+def _served() -> Schedule:
+    """Two requests of a service, and what its thread did."""
+    schedule = Schedule()
+    for at, (begin, end) in enumerate([(110, 190), (310, 400)]):
+        schedule.switch(begin - 10, 0, 0, "R", 7)
+        schedule.add(begin, 0, "irq:softirq_raise", {"vec": at}, 7)
+        schedule.switch(begin + 20, 0, 7, "S", 0)
+        schedule.waking(begin + 50, 0, 7)
+        schedule.switch(begin + 60, 0, 0, "R", 7)
+        schedule.add(end, 0, "irq:softirq_entry", {"vec": at}, 7)
+        schedule.switch(end + 10, 0, 7, "S", 0)
+    return schedule
+
+
+def test_options_of_an_analysis_make_a_page_of_it(tmp_path, made, run_command):
+    page = tmp_path / "page.html"
+    between = ["--begin", "irq:softirq_raise", "--end", "irq:softirq_entry", "--key", "vec"]
+    path = made(_served())
+    status, _, err = run_command("report", path, "sched", "service", *between, "-o", page)
+    assert status == 0, err
+    groups = {group["title"]: group for group in facts_of(page.read_text("utf-8"))["timeline"]["groups"]}
+    # The colours are those of the states of tasks.
+    assert groups["What the threads of requests did"]["words"] == ["running", "sleeping", "runnable"]
+    assert groups["What the threads of requests did"]["bands"] == [0, 3, 1]
+    assert groups["Requests"]["legend"] == [["vec=0", "vec=…"]]
+    status, _, err = run_command("report", path, "service", "-o", page)
+    assert (status, "service needs --begin and --end" in err) == (2, True)
+    status, _, err = run_command("report", path, "irq", "traps", *between, "-o", page)
+    assert (status, "irq and traps have no --begin" in err) == (2, True)
+
+
+def test_figures_name_recorded_events_only(tmp_path, made):
+    with tp.open_trace(made(x1())) as trace:
+        html = make_report(trace, ["sched"]).html
+    shown = re.findall(r'<p class="from">From (.*?)</p>', html)
+    assert shown
+    assert not any("sched_wakeup_new" in text for text in shown)
+    with tp.open_trace(CUT) as trace:
+        html = make_report(trace, ["traps"]).html
+    signals = re.search(r'<section id="traps-signals">.*?</section>', html)[0]
+    assert "Not recorded: <a" in signals
+    assert "signal:signal_generate" in signals
+
+
+def test_what_has_no_end_is_a_point_among_others_that_have_one():
+    columns = lambda: [  # noqa: E731
+        number_column("ts", [0, 10, 20], "q"),
+        number_column("dur", [5, -1, -1], "q"),
+        number_column("tid", [1, 1, 2], "q"),
+        names_column("what", ["timer", "fault", "timer"]),
+    ]
+    report = SimpleNamespace(tables={"trap": ColumnTable("trap", columns)}, coverage=Coverage(0, 100, {}))
+    (group,) = lane_groups(report, [])
+    assert [list(lane.stops) for lane in group.lanes] == [[5, 10], [100]]
+
+
+def test_labels_of_quantiles_that_lie_together_are_one():
+    section = DistributionSection(
+        "a", "A", {"one": Distribution([7]), "many": Distribution([1] * 90 + [9000] * 10)}
+    )
+    one, many = re.findall(r"<svg.*?</svg>", distribution_charts(section))
+    assert re.findall(r"<text[^>]*>(p50[^<]*|p99[^<]*|max[^<]*|)</text>", one) == ["", "", "p50, p99, max"]
+    assert re.findall(r"<text[^>]*>(p50[^<]*|p99[^<]*|max[^<]*|)</text>", many) == ["p50", "", "p99, max"]

@@ -9,13 +9,15 @@ from tracepoint.analysis.figures import QUANTILES, value_text
 from tracepoint.generate.catalog.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tracepoint.analysis.distribution import Bounds, Samples
     from tracepoint.analysis.sections import DistributionSection, Unit
 
 _WIDTH, _HEIGHT, _FOOT, _ROOM = 560, 110, 18, 14
 _BARS_BY_OCTAVE = 2
+# The width of a letter of a label.
+_LETTER = 7
 _MAX_TICKS = 6
 
 
@@ -62,7 +64,7 @@ def _chart(name: str, samples: Samples, unit: Unit, span: tuple[float, float]) -
                 f"<title>{first} to {last}: {count:,}</title></rect>"
             )
     marks = [(label, samples.quantile(q)) for label, q in QUANTILES]
-    shapes += [_mark(label, bounds, unit, across) for label, bounds in marks if bounds is not None]
+    shapes += _marks([(label, bounds) for label, bounds in marks if bounds is not None], unit, across)
     shapes += _ticks(low, n, width, unit)
     about = ", ".join(f"{label} {value_text(bounds, unit)}" for label, bounds in marks)
     total = value_text(samples.count, unit.COUNT)
@@ -74,18 +76,36 @@ def _chart(name: str, samples: Samples, unit: Unit, span: tuple[float, float]) -
     )
 
 
-def _mark(label: str, bounds: Bounds, unit: Unit, across: Callable[[float], float]) -> str:
-    """Return a line at a quantile; between its bounds a band where losses leave it open."""
+def _marks(
+    marks: Sequence[tuple[str, Bounds]], unit: Unit, across: Callable[[float], float]
+) -> Iterator[str]:
+    """Yield a mark for each quantile; one label for those that lie too close for two."""
+    places = [_WIDTH if bounds.high is None else across(bounds.high) for _, bounds in marks]
+    shown = ""
+    for at, (label, bounds) in enumerate(marks):
+        shown = f"{shown}, {label}" if shown else label
+        is_close = at + 1 < len(marks) and places[at + 1] - places[at] < _LETTER * (len(shown) + 3)
+        yield _mark(label, "" if is_close else shown, bounds, unit, across)
+        if not is_close:
+            shown = ""
+
+
+def _mark(label: str, shown: str, bounds: Bounds, unit: Unit, across: Callable[[float], float]) -> str:
+    """Return a line at a quantile, with what is `shown` above it.
+
+    Between its bounds is a band, where losses leave it open.
+    """
     first = across(bounds.low)
     last = _WIDTH if bounds.high is None else across(bounds.high)
     text = f"<title>{escape(label)}: {value_text(bounds, unit)}</title>"
     wide = max(last - first, 0)
-    anchor = "end" if last > _WIDTH - 24 else "middle"
+    half = _LETTER * len(shown) / 2
+    anchor = "end" if last > _WIDTH - half else "start" if last < half else "middle"
     tall = _HEIGHT - _ROOM
     return (
         f'<g class="quantile">{text}<rect x="{first:.1f}" y="{_ROOM}" width="{wide:.1f}" height="{tall}"/>'
         f'<line x1="{last:.1f}" x2="{last:.1f}" y1="{_ROOM}" y2="{_HEIGHT}"/>'
-        f'<text x="{last:.1f}" y="{_ROOM - 3}" text-anchor="{anchor}">{escape(label)}</text></g>'
+        f'<text x="{last:.1f}" y="{_ROOM - 3}" text-anchor="{anchor}">{escape(shown)}</text></g>'
     )
 
 

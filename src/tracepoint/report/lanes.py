@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.decode.plan import ColumnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from tracepoint.analysis.report import Report
     from tracepoint.decode.column import Column
@@ -24,7 +24,7 @@ _OPEN = -1
 #: The columns that say which lane a row is in, and what a lane is called.
 _TRACKS = {"utid": "task ", "tid": "task ", "pid": "task ", "cpu": "CPU ", "dev": "device "}
 _TASKS = ("tid", "pid")
-_WORDS = ("name", "key", "state", "vector", "kind", "type")
+_WORDS = ("name", "key", "what", "state", "vector", "kind", "type")
 
 
 @dataclass
@@ -88,8 +88,8 @@ def _group(table: ColumnTable, threads: Mapping[int, str], tasks: Mapping[int, s
     words, of_row = _words(table, threads)
     rows: dict[int, list[tuple[int, int, int]]] = {}
     lengths = table["dur"].numbers
-    # Where no end was recorded a row is a point in time.
-    end = stop if any(length != _OPEN for length in lengths) else None
+    # What never has an end is a point in time: a page fault among other traps.
+    lasting = {word for word, length in zip(of_row, lengths, strict=True) if length != _OPEN}
     for number, ts, dur, word in zip(tracks, table["ts"].numbers, lengths, of_row, strict=True):
         rows.setdefault(number, []).append((ts, dur, word))
     names: Mapping[int, str] = threads if track == "utid" else {}
@@ -98,23 +98,20 @@ def _group(table: ColumnTable, threads: Mapping[int, str], tasks: Mapping[int, s
     found = []
     n_hidden = 0
     for number in sorted(rows):
-        own, n = _stacked(sorted(rows[number]), end)
+        own, n = _stacked(sorted(rows[number]), stop, lasting)
         name = names.get(number) or (f"{_TRACKS[track]}{number}" if track else table.name)
         if own:
             found.append((own, name))
         n_hidden += n
-    is_state = table.name == "thread_state"
-    if is_state:
+    band = _BANDS_OF.get(table.name)
+    if table.name == "thread_state":
         found.sort(key=lambda one: -_run_ns(one[0], words))
     elif track in _TASKS:
         found.sort(key=lambda one: -sum(map(len, one[0])))
     shown = [_named(lane, name, depth) for own, name in found[:MAX_LANES] for depth, lane in enumerate(own)]
-    bands = [band_of(word) for word in words] if is_state else []
+    bands = [band(word) for word in words] if band else []
     title = _TITLES.get(table.name, table.name.replace("_", " "))
     return LaneGroup(table.name, title, shown, words, bands, max(len(found) - MAX_LANES, 0), n_hidden)
-
-
-_TITLES = {"sched": "CPUs", "thread_state": "Tasks"}
 
 
 def _track_of(table: ColumnTable) -> str | None:
@@ -125,11 +122,13 @@ def _track_of(table: ColumnTable) -> str | None:
     return next((name for name in numbers if table[name].plan.kind is ColumnKind.NUMBER), None)
 
 
-def _stacked(rows: Sequence[tuple[int, int, int]], stop: int | None) -> tuple[list[Lane], int]:
+def _stacked(
+    rows: Sequence[tuple[int, int, int]], stop: int, lasting: Collection[int]
+) -> tuple[list[Lane], int]:
     """Return rows by time as lanes without overlaps, and how many had no place.
 
-    A row without an end lasts until `stop` when it is the last, unless that is None; before others nobody
-    knows when it ended.
+    A row without an end lasts until `stop` when it is the last and its word is one of those that have ends;
+    before others nobody knows when it ended.
     """
     lanes: list[Lane] = []
     n_hidden = 0
@@ -137,7 +136,7 @@ def _stacked(rows: Sequence[tuple[int, int, int]], stop: int | None) -> tuple[li
     for at, (start, length, word) in enumerate(rows):
         if word < 0:
             continue
-        end = start + length if length != _OPEN else stop if at == last and stop is not None else start
+        end = start + length if length != _OPEN else stop if at == last and word in lasting else start
         for lane in lanes:
             if lane.stops[-1] <= start:
                 break
@@ -180,21 +179,42 @@ def band_of(state: str) -> int:
     return {"R": 1, "D": 2}.get(state[:1], 3)
 
 
+def _band_of_part(kind: str) -> int:
+    return BANDS.index(kind) if kind in BANDS else BANDS.index("asleep")
+
+
+_TITLES = {
+    "sched": "CPUs",
+    "thread_state": "Tasks",
+    "service_request": "Requests",
+    "service_part": "What the threads of requests did",
+}
+#: Tables whose rows have the colours of states.
+_BANDS_OF: Mapping[str, Callable[[str], int]] = {"thread_state": band_of, "service_part": _band_of_part}
+#: The word of what is not drawn, as nobody knows what it was.
+_UNKNOWN = "unknown"
+
+
 def _words(table: ColumnTable, threads: Mapping[int, str]) -> tuple[list[str], Sequence[int]]:
     """Return what slices of a table are called, and the number of each row; -1 for one that is not shown."""
     if table.name == "sched" and threads:
         utids = list(threads)
         at = {utid: number if threads[utid] else -1 for number, utid in enumerate(utids)}
         return [threads[utid] for utid in utids], [at.get(utid, -1) for utid in table["utid"].numbers]
-    column = next((table[name] for name in _WORDS if name in table.columns), None)
+    first = ("kind",) if table.name == "service_part" else ()
+    column = next((table[name] for name in (*first, *_WORDS) if name in table.columns), None)
     if column is None:
         return [table.name], [0] * len(table)
-    if column.plan.kind is ColumnKind.TEXT:
-        return column.words, column.numbers
-    return _numbered(column)
+    words, of_row = (
+        (column.words, column.numbers) if column.plan.kind is ColumnKind.TEXT else _numbered(column)
+    )
+    if table.name in _BANDS_OF and _UNKNOWN in words:
+        unknown = words.index(_UNKNOWN)
+        of_row = [-1 if word == unknown else word for word in of_row]
+    return words, of_row
 
 
-def _numbered(column: Column) -> tuple[list[str], list[int]]:
+def _numbered(column: Column) -> tuple[list[str], Sequence[int]]:
     places: dict[str, int] = {}
     rows = [places.setdefault(str(value), len(places)) for value in column.tolist()]
     return list(places), rows

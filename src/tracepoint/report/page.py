@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.analysis.names import task_names
 from tracepoint.analysis.registry import ANALYSES, analyse
 from tracepoint.analysis.sections import Choice
 from tracepoint.errors import TracepointError
@@ -21,10 +22,10 @@ from tracepoint.report.lanes import lane_groups
 from tracepoint.report.pack import Pack
 from tracepoint.report.tables import MAX_ROWS, picture_html, section_html, sources
 from tracepoint.report.timeline import timeline_facts
-from tracepoint.tracefile.recording import read_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.report import Report
@@ -80,9 +81,10 @@ def make_report(
         raise ValueError(f"no analysis; there are: {', '.join(ANALYSES)}")
     _check_address(catalog)
     reports = [analyse(trace, one) if isinstance(one, str) else one for one in analyses]
-    parts = [_Part(report, trace) for report in reports]
+    recorded = {name for name, n in trace.events.items() if n}
+    parts = [_Part(report, trace, recorded) for report in reports]
     pack, shown = Pack(), title or recording_name(trace)
-    tasks = read_pairs(trace.file.saved_cmdlines)
+    tasks = task_names(trace)
     groups = [group for part in parts for group in lane_groups(part.report, part.events, tasks)]
     facts: dict[str, Any] = {"timeline": timeline_facts(groups, _widest(reports), pack)}
     analyses_html = "".join(part.html(facts, pack) for part in parts)
@@ -96,7 +98,7 @@ def make_report(
         script_hash=_hash(script),
         head=head_html(trace),
         links="".join(f'<a href="#{report.name}">{report.name}</a>' for report in reports),
-        timeline=sources(used),
+        timeline=sources(used, recorded),
         analyses=analyses_html,
         events=events_html(trace, used, catalog),
         facts=_for_script(_clean(facts)),
@@ -124,8 +126,9 @@ def _widest(reports: Sequence[Report]) -> Coverage:
 class _Part:
     """One analysis in a page: its sections, which are made once, and what is drawn of it."""
 
-    def __init__(self, report: Report, trace: Trace) -> None:
+    def __init__(self, report: Report, trace: Trace, recorded: AbstractSet[str]) -> None:
         self.report = report
+        self._recorded = recorded
         self._trace = trace
         self._sections = report.sections(_CHOICE)
         self.events = list(dict.fromkeys(name for section in self._sections for name in section.events))
@@ -135,7 +138,10 @@ class _Part:
         name = escape(self.report.name)
         about = ANALYSES.get(self.report.name, "what changed from one recording to another")
         title = f"<h2>{name}: {escape(about)}</h2>"
-        sections = "".join(section_html(section, f"{name}-{section.key}") for section in self._sections)
+        recorded = self._recorded
+        sections = "".join(
+            section_html(section, f"{name}-{section.key}", recorded) for section in self._sections
+        )
         heats = "".join(self._heats(facts.setdefault("heats", []), pack))
         body = f"{notes_html(self.report)}{sections}{heats}{self._flame(facts)}"
         return f'<section class="analysis" id="{name}">{title}{body}</section>'
@@ -146,7 +152,9 @@ class _Part:
             if heat is not None:
                 place = f"{self.report.name}-heat-{samples.key}"
                 found.append(heat | {"place": place})
-                yield picture_html(place, "heat", f"{samples.title} over time", samples.events)
+                yield picture_html(
+                    place, "heat", f"{samples.title} over time", samples.events, self._recorded
+                )
 
     def _flame(self, facts: dict[str, Any]) -> str:
         tree = off_cpu(self.report, self._trace)
@@ -154,7 +162,7 @@ class _Part:
             return ""
         place = f"{self.report.name}-off-cpu"
         facts["flame"] = tree | {"place": place}
-        return picture_html(place, "flame", "Where time off the CPUs went", self.events)
+        return picture_html(place, "flame", "Where time off the CPUs went", self.events, self._recorded)
 
 
 def _clean(value: Any) -> Any:

@@ -13,6 +13,7 @@ from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from tracepoint.analysis.sections import Section, TableSection, Value
 
@@ -21,24 +22,34 @@ MAX_ROWS = 500
 _SHOWN_ROWS = 15
 
 
-def section_html(section: Section, place: str) -> str:
-    """Return a section with its title, table and pictures; `place` is its id in the page."""
+def section_html(section: Section, place: str, recorded: AbstractSet[str]) -> str:
+    """Return a section with its title, table and pictures; `place` is its id in the page.
+
+    `recorded` are the events of which there are records.
+    """
     body = _distribution(section) if isinstance(section, DistributionSection) else _rows(section)
+    if not body and section.events and recorded.isdisjoint(section.events):
+        body = f'<p class="note">Not recorded: {_links(section.events)}.</p>'
+        return f'<section id="{escape(place)}"><h3>{escape(section.title)}</h3>{body}</section>'
     body = body or '<p class="note">Nothing to show.</p>'
     title = f"<h3>{escape(section.title)}</h3>"
-    return f'<section id="{escape(place)}">{title}{body}{sources(section.events)}</section>'
+    return f'<section id="{escape(place)}">{title}{body}{sources(section.events, recorded)}</section>'
 
 
-def picture_html(place: str, kind: str, title: str, events: Iterable[str]) -> str:
+def picture_html(place: str, kind: str, title: str, events: Iterable[str], recorded: AbstractSet[str]) -> str:
     """Return the place of a picture that the page's script draws."""
     head = f'<section id="{escape(place)}" class="{kind}"><h3>{escape(title)}</h3>'
-    return f"{head}<div></div>{sources(events)}</section>"
+    return f"{head}<div></div>{sources(events, recorded)}</section>"
 
 
-def sources(events: Iterable[str]) -> str:
-    """Return from which events figures come, with links to what the page says of them."""
-    links = [f'<a href="#{escape(event_id(name))}">{escape(name)}</a>' for name in events]
-    return f'<p class="from">From {", ".join(links)}</p>' if links else ""
+def sources(events: Iterable[str], recorded: AbstractSet[str]) -> str:
+    """Return from which of the recorded events figures come, with links to what the page says of them."""
+    links = _links(name for name in events if name in recorded)
+    return f'<p class="from">From {links}</p>' if links else ""
+
+
+def _links(events: Iterable[str]) -> str:
+    return ", ".join(f'<a href="#{escape(event_id(name))}">{escape(name)}</a>' for name in events)
 
 
 def event_id(name: str) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracepoint.record.page import LOST_UNKNOWN
-from tracepoint.report.cells import MAX_WORDS, band_cells, grid_for, word_cells
+from tracepoint.report.cells import MAX_WORDS, NOTHING, band_cells, grid_for, word_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.report.lanes import Lane, LaneGroup
@@ -20,6 +22,9 @@ _MAX_WORD_CELLS, _MAX_BAND_CELLS = 1 << 18, 1 << 18
 _MAX_SLICES = 120_000
 _N_WINDOWS = 8
 _MAX_LOSSES = 20_000
+_MAX_LEGEND = 8
+# What the script leaves out of a word before it makes a colour of it.
+_NUMBERS = re.compile(r"[0-9/:.-]+")
 
 
 class SliceWindow(NamedTuple):
@@ -50,6 +55,7 @@ def _group_facts(group: LaneGroup, coverage: Coverage, pack: Pack, n_groups: int
     grid = grid_for(coverage.start, coverage.stop, len(group.lanes), most)
     windows = windows_of(group.lanes, coverage, _MAX_SLICES * 2 // max(n_groups, 2))
     lanes = []
+    weights: Counter[int] = Counter()
     for lane in group.lanes:
         facts: dict[str, Any] = {"name": lane.name, "n": len(lane)}
         if group.bands:
@@ -60,22 +66,16 @@ def _group_facts(group: LaneGroup, coverage: Coverage, pack: Pack, n_groups: int
             facts |= {"totals": pack.add(cells.totals), "counts": pack.add(cells.counts)}
             facts["keys"] = [pack.add(own) for own in cells.keys]
             facts["tops"] = [pack.add(own) for own in cells.tops]
-        slices = list(_slices_in(lane, windows))
-        last = coverage.start
-        deltas = []
-        for start, stop, _ in slices:
-            deltas.append(max(start - last, 0))
-            last = stop
-        facts["starts"] = pack.add_varints(deltas)
-        facts["lengths"] = pack.add_varints(stop - start for start, stop, _ in slices)
-        facts["words"] = pack.add_varints(word for _, _, word in slices)
-        lanes.append(facts)
+            for word, share in zip(cells.keys[-1], cells.tops[-1], strict=True):
+                weights[word] += share
+        lanes.append(facts | _slice_facts(lane, windows, coverage.start, pack))
     return {
         "key": group.key,
         "title": group.title,
         "events": list(group.events),
         "words": words,
         "bands": list(group.bands),
+        "legend": legend_of(words, weights),
         "more": group.n_more,
         "hidden": group.n_hidden,
         "width": grid.width,
@@ -83,6 +83,42 @@ def _group_facts(group: LaneGroup, coverage: Coverage, pack: Pack, n_groups: int
         "windows": [[window.start - coverage.start, window.stop - coverage.start] for window in windows],
         "lanes": lanes,
     }
+
+
+def _slice_facts(lane: Lane, windows: Sequence[SliceWindow], start: int, pack: Pack) -> dict[str, Any]:
+    """Return the columns of the slices that a page has, each from the end of the one before."""
+    slices = list(_slices_in(lane, windows))
+    deltas, last = [], start
+    for begin, stop, _ in slices:
+        deltas.append(max(begin - last, 0))
+        last = stop
+    return {
+        "starts": pack.add_varints(deltas),
+        "lengths": pack.add_varints(stop - begin for begin, stop, _ in slices),
+        "words": pack.add_varints(word for _, _, word in slices),
+    }
+
+
+def legend_of(words: Sequence[str], weights: Mapping[int, int]) -> list[list[str]]:
+    """Return what the colours of words mean, those that fill most first: a word of each colour, and its name.
+
+    Words that differ in numbers only have one colour.  `weights` are how much each word fills, by its number.
+
+    >>> legend_of(["sh-7", "cc-8", "cc-9"], {0: 5, 1: 3, 2: 4})
+    [['cc-8', 'cc…'], ['sh-7', 'sh-7']]
+    """
+    sums: Counter[str] = Counter()
+    own: dict[str, set[int]] = {}
+    for word, weight in weights.items():
+        if word != NOTHING and weight:
+            key = _NUMBERS.sub("", words[word])
+            sums[key] += weight
+            own.setdefault(key, set()).add(word)
+    found = []
+    for key, _ in sums.most_common(_MAX_LEGEND):
+        first = words[min(own[key])]
+        found.append([first, first if len(own[key]) == 1 else f"{key}…"])
+    return found
 
 
 def _used_words(group: LaneGroup) -> tuple[list[str], LaneGroup]:

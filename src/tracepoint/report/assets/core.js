@@ -78,11 +78,14 @@ const Report = { facts: JSON.parse(document.getElementById("facts").textContent)
   Report.color = (name) => style.getPropertyValue(`--${name}`).trim();
   Report.isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
-  /** Return [red, green, blue] of a word: words that differ in numbers only are alike. */
-  Report.wordColor = (word) => {
+  /** Return a word without its numbers: words that differ in numbers only have one colour. */
+  Report.plain = (word) => word.replace(/[\d/:.-]+/g, "");
+  /** Return [red, green, blue] of a word; `hues` are those that plain words have, others have one by their letters. */
+  Report.wordColor = (word, hues) => {
+    const plain = Report.plain(word);
     let hash = 2166136261;
-    for (const letter of word.replace(/[\d/:.-]+/g, "")) hash = Math.imul(hash ^ letter.codePointAt(0), 16777619);
-    const hue = ((hash >>> 0) * 137.508) % 360;
+    for (const letter of plain) hash = Math.imul(hash ^ letter.codePointAt(0), 16777619);
+    const hue = hues?.get(plain) ?? ((hash >>> 0) * 137.508) % 360;
     return hsl(hue, 0.5, Report.isDark() ? 0.27 : 0.72);
   };
 

@@ -100,9 +100,14 @@ Report.drawTimeline = () => {
   }
 
   function legend(group) {
-    const entries = group.bands.length ? [...BANDS, "unknown"].map((name) => [name, name]) : [["", "colour: what filled most of the time"], ["other", "all others"], ["unknown", "idle, or not known"]];
+    const entry = (mark, text) => el("li", {}, ...(mark ? [mark] : []), text);
+    const entries = group.bands.length ? [...BANDS, "unknown"].map((name) => [name, name]) : [["other", "all others"], ["unknown", "idle, or not known"]];
     if (losses.length) entries.push(["lost-mark", "events lost"]);
-    return el("ul", { class: "legend" }, ...entries.map(([name, text]) => el("li", {}, ...(name ? [el("i", { class: name })] : []), text)));
+    group.marks = group.legend.map(([word, text]) => [el("i"), word, text]);
+    group.hues = new Map(group.legend.map(([word], at) => [Report.plain(word), 205 + at * 360 / group.legend.length]));
+    return el("ul", { class: "legend" }, ...(group.bands.length ? [] : [entry(null, "what filled most of the time:")]),
+      ...group.marks.map(([mark, , text]) => entry(mark, text)),
+      ...entries.map(([name, text]) => entry(el("i", { class: name }), text)));
   }
 
   // The view.
@@ -256,7 +261,10 @@ Report.drawTimeline = () => {
     if (!group.canvas.clientWidth) return;
     const [context, width, height, ratio] = fit(group.canvas, group.lanes.length * ROW);
     const high = (ROW - GAP) * ratio;
-    group.colors ??= new Map();
+    if (!group.colors) {
+      group.colors = new Map();
+      for (const [mark, word] of group.marks) mark.style.background = Report.css(Report.wordColor(word, group.hues));
+    }
     if (hasSlices(group)) {
       const empty = Report.color("lane");
       group.lanes.forEach((lane, at) => {
@@ -286,7 +294,7 @@ Report.drawTimeline = () => {
 
   const colorOf = (group, word) => {
     let found = group.colors.get(word);
-    if (!found) group.colors.set(word, found = group.bands.length ? Report.rgb(BANDS[group.bands[word]]) : Report.wordColor(group.words[word]));
+    if (!found) group.colors.set(word, found = group.bands.length ? Report.rgb(BANDS[group.bands[word]]) : Report.wordColor(group.words[word], group.hues));
     return found;
   };
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,3 +77,13 @@ def recorded(request: pytest.FixtureRequest) -> Path:
     if not (folder / "info.json").exists():
         recording.record(request.param, folder, PARTS)
     return folder
+
+
+@pytest.fixture
+def show_figure():
+    """Print a figure that others count too beside ours, as tables of pages have them: `pytest -s` shows it."""
+
+    def show(name: str, counted: object, analysed: object) -> None:
+        sys.stdout.write(f"\n{name}: counted {counted}, analysis {analysed}")
+
+    return show

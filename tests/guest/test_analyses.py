@@ -79,7 +79,7 @@ def programs(said):
     return found
 
 
-def test_faults_are_those_that_processes_count(record):
+def test_faults_are_those_that_processes_count(record, show_figure):
     events = f"exceptions kprobes:fault_done {MAPS}"
     trace, said, _ = record(events, f"faults -n 64 -f /mnt/file {KINDS}")
     report = analyse_faults(trace)
@@ -98,6 +98,7 @@ def test_faults_are_those_that_processes_count(record):
             inside.count(FaultOutcome.MAJOR),
             inside.count(FaultOutcome.UNKNOWN),
         )
+        show_figure(f"{kind}: minor, major", (own["minflt"], own["majflt"]), found[:2])
         assert found == (own["minflt"], own["majflt"], own["errors"]) or kind == "swap", kind
         if kind == "swap":
             # The pages are written first, which the program does not count.
@@ -113,7 +114,7 @@ def _is_target(region, kind):
     return region.startswith("file" if kind == "file-disk" else "anonymous")
 
 
-def test_signals_are_those_that_programs_get(record):
+def test_signals_are_those_that_programs_get(record, show_figure):
     trace, said, _ = record("exceptions signal kprobes:error_trap", "traps")
     report = analyse_traps(trace)
     assert report.coverage.is_complete
@@ -128,6 +129,7 @@ def test_signals_are_those_that_programs_get(record):
         tid: (signal_name(signal.number), code_name(signal.number, signal.code))
         for tid, signal in found.items()
     } == {tid: (name, code) for tid, (_, name, code) in got.items()}
+    show_figure("signals of traps", len(got), len(found))
     # Vectors that pass do_error_trap(), and page faults: each has its trap; QEMU raises #UD for int1.
     known = {tid: report.machine.vector[signal.trap] for tid, signal in found.items() if signal.trap != -1}
     assert {vector for tid, vector in known.items()} == {0, 4, 6, 11, 12, 14}
@@ -135,7 +137,7 @@ def test_signals_are_those_that_programs_get(record):
     assert all(known[tid] == 6 and got[tid][0] == 1 for tid in wrong)
 
 
-def test_reclaim_is_what_the_kernel_counts(record):
+def test_reclaim_is_what_the_kernel_counts(record, show_figure):
     trace, _, counted = record("vmscan kmem:rss_stat", "hog -m 520 -r 1", 32768)
     report = analyse_swap(trace)
     assert report.coverage.is_complete
@@ -154,6 +156,7 @@ def test_reclaim_is_what_the_kernel_counts(record):
     }
     assert kernel["pswpout"] > 1000
     for name, n in found.items():
+        show_figure(name, kernel[name], n)
         # Reclaim goes on between the first counters and the recording, and after it.
         assert abs(n - kernel[name]) <= 0.02 * kernel[name] + 32, name
 

@@ -42,7 +42,7 @@ def recordings(tmp_path_factory) -> list[Path]:
     return paths
 
 
-def test_the_parts_of_requests_are_the_time_that_the_service_measured(recordings):
+def test_the_parts_of_requests_are_the_time_that_the_service_measured(recordings, show_figure):
     with tp.open_trace(recordings) as trace:
         report = analyse_service(trace, "shop:request_begin", "shop:request_end", "id")
         ends = trace["shop:request_end"]
@@ -58,6 +58,8 @@ def test_the_parts_of_requests_are_the_time_that_the_service_measured(recordings
         assert sum(row[kind] for kind in (*kinds, "unknown")) == row["dur"]
     assert report.fit.n_off == 0
     wall, ran = (sum(found) for found in zip(*own.values(), strict=True))
+    show_figure(f"time of {N} requests (ns)", wall, sum(known.values()))
+    show_figure("of it on a CPU (ns)", ran, sum(row["running"] for row in rows.values()))
     assert sum(known.values()) == pytest.approx(wall, rel=0.01)
     assert sum(row["running"] for row in rows.values()) == pytest.approx(ran, rel=0.05)
     # A request that sleeps for 3 ms does, but for the time that it takes to fall asleep.

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.libraries import import_library
-from tracepoint.decode.trace import names_by_id
+from tracepoint.decode.names import names_by_id
 from tracepoint.errors import TracepointError
 from tracepoint.wording import counted
 

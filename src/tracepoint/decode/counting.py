@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from itertools import compress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tracepoint.decode.rows import N_IDS, NO_ID, Found, HeadFacts, count_pages_slowly
@@ -12,6 +12,9 @@ from tracepoint.record.decode import DECODE
 if TYPE_CHECKING:
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
+
+_STRETCH = 512
+_NONE = array("Q", bytes(8 * _STRETCH))
 
 
 def layout_numbers(layout: PageLayout) -> tuple[int, int, int, int, bool]:
@@ -36,7 +39,11 @@ class IdCounts:
 
     def by_id(self) -> dict[int, int]:
         """Return the counts by event id, those of records too short for one under NO_ID."""
-        found = {number: self._counts[number] for number in compress(range(N_IDS + 1), self._counts)}
+        counts = self._counts
+        # Few of all ids are in a recording: stretches without any are passed over as a whole.
+        used = (at for at in range(0, N_IDS + 1, _STRETCH) if counts[at : at + _STRETCH] != _NONE)
+        numbers = chain.from_iterable(range(at, min(at + _STRETCH, N_IDS + 1)) for at in used)
+        found = {number: counts[number] for number in numbers if counts[number]}
         if N_IDS in found:
             found[NO_ID] = found.pop(N_IDS)
         return found

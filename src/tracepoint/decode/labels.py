@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracepoint.decode.column import text_column
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
 
 
+@lru_cache(maxsize=256)
 def value_labels(form: EventFormat, name: str) -> Callable[[int], str] | None:
     """Return what gives a value of a field the name that the print format has for it.
 

@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.closing import Closing
@@ -19,6 +19,7 @@ from tracepoint.decode.engine import (
     read_tables,
     time_slices,
 )
+from tracepoint.decode.names import named_formats
 from tracepoint.decode.plan import plan_together
 from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection, check_cpus, check_texts, unknown_name
@@ -52,11 +53,12 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.text import TextWriter
 
 _ALL = Selection()
+# Recordings of one kernel have the same formats, and an analysis asks for each several times.
+_read_format = lru_cache(maxsize=1024)(read_format)
 _SYMBOLS = "_symbols"
 STACKS = ("kernel_stack", "user_stack")
 # As lines of `trace` have them, and what the tasks are called.
 _IDLE = re.compile(r"<idle>|swapper(/[0-9]+)?")
-_HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
 
 
 class Trace(Closing):
@@ -206,12 +208,7 @@ class Trace(Closing):
     @cached_property
     def _texts(self) -> dict[str, tuple[int, int]]:
         """The id and the place in `file.formats` of each event, by `system:event`."""
-        found = {}
-        for index, (system, text) in enumerate(self.file.formats):
-            head = _HEAD.match(text)
-            if head is not None:
-                found[f"{system}:{head['name']}"] = (int(head["id"]), index)
-        return found
+        return {own.name: (own.id, own.place) for own in named_formats(self.file.formats)}
 
     @cached_property
     def _systems_of(self) -> dict[str, list[str]]:
@@ -239,7 +236,7 @@ class Trace(Closing):
         system, text = self.file.formats[self._texts[self._full_name(name)][1]]
         big, long_size = self.file.is_big_endian, self.file.layout.long_size
         try:
-            return read_format(text, system, is_big_endian=big, long_size=long_size)
+            return _read_format(text, system, is_big_endian=big, long_size=long_size)
         except LayoutError as error:
             raise DecodeError(f"the format of {name}: {error}", self.file.path) from None
 
@@ -459,12 +456,6 @@ class Trace(Closing):
         if short:
             found.append(Damage(None, 0, f"{counted(short, 'record')} too short for an id"))
         return (*self.file.damage, *found)
-
-
-def names_by_id(file: Container) -> dict[int, str]:
-    """Return the events of a file, recorded or not, as `system:event` by number."""
-    heads = ((system, _HEAD.match(text)) for system, text in file.formats)
-    return {int(head["id"]): f"{system}:{head['name']}" for system, head in heads if head is not None}
 
 
 def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:

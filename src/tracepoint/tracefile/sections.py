@@ -43,9 +43,16 @@ def _skip_formats(cursor: Cursor, count: int) -> list[tuple[int, int]]:
     if count > cursor.left // 8:
         raise cursor.error(f"{count} formats in {cursor.left} bytes")
     places = []
+    # A kernel has thousands, and opening a recording reads them all: so without a call for each number.
+    data, end, unpack = cursor.data, cursor.end, cursor.u64_at
     for _ in range(count):
-        size = cursor.u64()
-        places.append((cursor.skip(size, "a format"), size))
+        start = cursor.at + 8
+        size = unpack(data, cursor.at)[0] if start <= end else cursor.u64()
+        if size > end - start:
+            cursor.at = start
+            cursor.skip(size, "a format")
+        places.append((start, size))
+        cursor.at = start + size
     return places
 
 

@@ -1,8 +1,11 @@
 """Many recordings: which there are, what cannot be read, and that each engine gives the same figures."""
 
 import json
+import os
+import random
 import shutil
-from itertools import pairwise
+from importlib import import_module
+from pathlib import Path
 from time import process_time
 
 import pytest
@@ -12,8 +15,9 @@ from tracepoint import open_trace
 from tracepoint.analysis import summarise, summarise_by
 from tracepoint.errors import TracepointError
 from tracepoint.fleet import FleetResult, open_fleet
+from tracepoint.fleet.batches import BATCH_BYTES, cut_batches
 from tracepoint.fleet.inputs import find_inputs
-from tracepoint.fleet.result import merge_results
+from tracepoint.fleet.result import BLOCK, merge_results
 
 N_HOSTS = 64
 
@@ -55,16 +59,35 @@ def test_threads_give_the_same(folder, here, job):
 
 
 @pytest.mark.programs
-def test_a_local_dask_cluster_gives_the_same(folder, here):
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        fleet = open_fleet(folder, "dask", client)
-        assert {job: fleet.run(*job) for job in here} == here
-        # The cluster is the caller's: it goes on.
-        assert client.submit(len, "ab").result() == 2
+def test_a_local_dask_cluster_gives_the_same(folder, here, dask_client):
+    fleet = open_fleet(folder, "dask", dask_client)
+    assert {job: fleet.run(*job) for job in here} == here
+    # The cluster is the caller's: it goes on.
+    assert dask_client.submit(len, "ab").result() == 2
+
+
+@pytest.mark.parametrize(("n_workers", "n_small"), [(1, 6), (2, 12), (3, 12), (50, 96)])
+def test_small_recordings_are_read_together_and_large_ones_alone(tmp_path, n_workers, n_small):
+    rng = random.Random(n_workers)
+    sizes = [rng.choice([1, 1000, BATCH_BYTES // 3, BATCH_BYTES + 1]) for _ in range(rng.randint(1, 150))]
+    paths = [str(tmp_path / f"{at}.dat") for at in range(len(sizes))]
+    for path, size in zip(paths, sizes, strict=True):
+        Path(path).touch()
+        os.truncate(path, size)
+    batches = cut_batches(paths, n_workers)
+    assert [path for batch in batches for path in batch.paths] == paths
+    for batch in batches:
+        own = sizes[batch.at : batch.at + len(batch.paths)]
+        assert len(own) == 1 or sum(own) <= BATCH_BYTES
+        assert {at // BLOCK for at in range(batch.at, batch.at + len(own))} == {batch.block}
+        assert batch.is_block == (len(own) == len(paths[batch.block * BLOCK :][:BLOCK]))
+    (tmp_path / "small.dat").write_bytes(b"x")
+    assert len(cut_batches([str(tmp_path / "small.dat")] * 96, n_workers)) == n_small
+
+
+def test_a_recording_of_unknown_size_is_read_alone(tmp_path):
+    paths = ["s3://a/b.dat", str(tmp_path), str(tmp_path / "none.dat")] * 20
+    assert {len(batch.paths) for batch in cut_batches(paths, 1)} == {1}
 
 
 def test_recordings_that_cannot_be_read_are_reported_and_the_rest_is_read(tmp_path):
@@ -150,15 +173,35 @@ def test_what_cannot_be_asked_is_refused_at_once(folder, here):
         merge_results([a, b])
 
 
+@pytest.fixture(scope="module")
+def dask_client():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run(import_module, "tracepoint.fleet")
+        yield client
+
+
+def cpu_s(client):
+    """CPU of this process, where the scheduler is, and of the workers."""
+    return process_time() + sum(client.run(process_time).values())
+
+
 @pytest.mark.slow
-def test_a_thousand_hosts(tmp_path):
+def test_a_thousand_hosts(tmp_path, dask_client):
     """The cost of each is that of one: so of 1,000 as of 250, within what a busy machine adds."""
     make_fleet(tmp_path / "all", 1000, 60)
     paths = sorted((tmp_path / "all").iterdir())
-    seconds = []
-    for n in (250, 1000):
-        begin = process_time()
-        result = open_fleet(paths[:n]).run("sched", ["host"])
-        seconds.append((process_time() - begin) / n)
-        assert (result.n_read, len(result.groups), result.unread) == (n, n, [])
-    assert all(after / before < 1.5 for before, after in pairwise(seconds)), seconds
+    seconds, results = [], []
+    for engine in (None, "dask"):
+        for n in (250, 1000):
+            begin = cpu_s(dask_client)
+            result = open_fleet(paths[:n], engine, engine and dask_client).run("sched", ["host"])
+            seconds.append((cpu_s(dask_client) - begin) / n)
+            assert (result.n_read, len(result.groups), result.unread) == (n, n, [])
+            print(f"{engine or 'this process'}: {n:5,} hosts, {seconds[-1] * 1000:.2f} ms of CPU for each")  # noqa: T201
+        assert seconds[-1] / seconds[-2] < 1.5, seconds
+        results.append(result)
+    assert results[0] == results[1]

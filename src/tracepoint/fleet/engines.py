@@ -8,17 +8,20 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.libraries import import_library
 from tracepoint.decode.threads import n_threads
 from tracepoint.errors import TracepointError
+from tracepoint.fleet.batches import cut_batches, merge_batches, run_batch
 from tracepoint.fleet.result import BLOCK, FleetResult, merge_blocks, merge_results
 from tracepoint.fleet.work import run_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from tracepoint.fleet.batches import Batch
     from tracepoint.fleet.work import Job
 
     Engine = Callable[[Job, Sequence[str], Any], FleetResult]
@@ -55,14 +58,16 @@ def run_on_threads(job: Job, paths: Sequence[str], client: Any = None) -> FleetR
 def run_on_dask(job: Job, paths: Sequence[str], client: Any = None) -> FleetResult:
     """Read the recordings on the workers of a Dask client, or of a local cluster without one."""
     with _dask_client(client) as dask:
-        found = dask.map(partial(run_job, job), paths, pure=False)
-        blocks = [
-            dask.submit(merge_results, found[at : at + BLOCK], pure=False)
-            for at in range(0, len(paths), BLOCK)
-        ]
+        # A cluster that grows when it is used has no workers yet.
+        batches = cut_batches(paths, max(sum(dask.nthreads().values()), 1))
+        found = dask.map(partial(run_batch, job), batches, pure=False)
+        blocks = []
+        for _, own in groupby(zip(batches, found, strict=True), lambda pair: pair[0].block):
+            parts = [part for _, part in own]
+            blocks.append(parts[0] if len(parts) == 1 else dask.submit(merge_batches, parts, pure=False))
         # A worker forgets a result when its block is done.
-        del found
-        return merge_blocks(dask.gather(blocks))
+        del found, own, parts
+        return merge_blocks([result for block in dask.gather(blocks) for result in block])
 
 
 @contextmanager
@@ -93,10 +98,13 @@ def dask_at(address: str) -> Iterator[Any]:
 def run_on_spark(job: Job, paths: Sequence[str], client: Any = None) -> FleetResult:
     """Read the recordings on the executors of a Spark session, of a local one without one."""
     with _spark_session(client) as session:
-        rows = session.range(0, len(paths), 1, min(len(paths), 10_000))
-        read = rows.mapInArrow(_arrow_reader(job, tuple(paths)), _SCHEMA)
-        merged = read.groupBy("block").applyInArrow(_merge_arrow, _SCHEMA)
-        found = sorted((row["block"], row["result"]) for row in merged.collect())
+        # Spark Connect does not say how many cores there are; sites set this to a small multiple of them.
+        batches = cut_batches(paths, int(session.conf.get("spark.sql.shuffle.partitions")))
+        rows = session.range(0, len(batches), 1, min(len(batches), 10_000))
+        read = rows.mapInArrow(_arrow_reader(job, tuple(batches)), _SCHEMA)
+        if not all(batch.is_block for batch in batches):
+            read = read.groupBy("block").applyInArrow(_merge_arrow, _SCHEMA)
+        found = sorted((row["block"], row["result"]) for row in read.collect())
         return merge_blocks([FleetResult.from_facts(json.loads(text)) for _, text in found])
 
 
@@ -119,13 +127,14 @@ def _spark_session(client: Any) -> Iterator[Any]:
         own.stop()
 
 
-def _arrow_reader(job: Job, paths: Sequence[str]) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """Return what turns batches of numbers of recordings into batches of their results."""
+def _arrow_reader(job: Job, batches: Sequence[Batch]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return what turns the numbers of batches of recordings into their results."""
 
-    def read(batches: Iterable[Any]) -> Iterator[Any]:
-        for batch in batches:
-            for at in batch.column(0).to_pylist():
-                yield _batch(at // BLOCK, at, run_job(job, paths[at]))
+    def read(numbers: Iterable[Any]) -> Iterator[Any]:
+        for arrow in numbers:
+            for number in arrow.column(0).to_pylist():
+                batch = batches[number]
+                yield _rows(batch.block, batch.at, run_batch(job, batch))
 
     return read
 
@@ -134,14 +143,14 @@ def _merge_arrow(table: Any) -> Any:
     pyarrow = import_library("pyarrow", "spark")
     rows = sorted(table.to_pylist(), key=lambda row: row["at"])
     merged = merge_results([FleetResult.from_facts(json.loads(row["result"])) for row in rows])
-    return pyarrow.Table.from_batches([_batch(rows[0]["block"], rows[0]["at"], merged)])
+    return pyarrow.Table.from_batches([_rows(rows[0]["block"], rows[0]["at"], [merged])])
 
 
-def _batch(block: int, at: int, result: FleetResult) -> Any:
+def _rows(block: int, first: int, results: Sequence[FleetResult]) -> Any:
     pyarrow = import_library("pyarrow", "spark")
-    return pyarrow.RecordBatch.from_pydict(
-        {"block": [block], "at": [at], "result": [json.dumps(result.facts())]}
-    )
+    texts = [json.dumps(result.facts(), separators=(",", ":")) for result in results]
+    places = range(first, first + len(texts))
+    return pyarrow.RecordBatch.from_pydict({"block": [block] * len(texts), "at": places, "result": texts})
 
 
 #: By name; None is this process.

@@ -13,34 +13,38 @@ import sys
 import tempfile
 from array import array
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import tracepoint as tp
 from benchmarks.harness import MissingError, Row, environment
-from tracepoint.analysis.sql.database import AnalysisDatabase
 
 # LISA's stamps are float seconds, which it moves by the least step where two records have one time.
 NEAR_NS = 2
 # LISA's own numbers of states (lisa.analysis.tasks.TaskState): a task that runs, and one that was woken.
 ACTIVE, WAKING = 0x2000, 0x200
-_WOKEN = f"""union all by name select common_timestamp as ts, common_cpu as cpu, pid, {WAKING} as state
- from sched."""
-STEPS = f"""select *, coalesce(lead(ts) over own - ts, -1) as delta,
+WAKES = ("sched_wakeup", "sched_wakeup_new")
+FIELDS = {
+    "sched_switch": ("prev_pid", "prev_state", "next_pid", "next_prio"),
+    **dict.fromkeys(("sched_waking", *WAKES), ("pid", "prio", "target_cpu")),
+}
+# Records of one time in the order in which they were written: a task is switched in and out within one.
+STEPS = f"""create table steps as select *, coalesce(lead(ts) over own - ts, -1) as delta,
  coalesce(lead(state) over own, -1) as next_state from (
- select common_timestamp as ts, common_cpu as cpu, prev_pid as pid, prev_state as state from sched.sched_switch
- union all by name select common_timestamp as ts, common_cpu as cpu, next_pid as pid, {ACTIVE} as state
- from sched.sched_switch {{wakes}}) window own as (partition by pid order by ts)"""
-WAKE = "common_timestamp as index, common_cpu as __cpu, pid, prio, target_cpu"
+ select row, 0 as side, index as ts, __cpu as cpu, prev_pid as pid, prev_state as state from sched_switch
+ union all by name
+ select row, 1 as side, index as ts, __cpu as cpu, next_pid as pid, {ACTIVE} as state from sched_switch
+ {{wakes}}) window own as (partition by pid order by row, side)"""
+WOKEN = f"""union all by name
+ select row, 0 as side, index as ts, __cpu as cpu, pid, {WAKING} as state from """
 QUERIES = {
-    "df_event(sched_switch)": """select common_timestamp as index, common_cpu as __cpu, prev_pid, prev_state,
- next_pid, next_prio from sched.sched_switch""",
-    "df_event(sched_waking)": f"select {WAKE} from sched.sched_waking",
-    "df_event(sched_wakeup)": f"select {WAKE} from sched.sched_wakeup",
+    **{f"df_event({name})": f"select * exclude (row) from {name}" for name in list(FIELDS)[:3]},
     "df_tasks_runtime": f"""select pid as index,
  sum(if(state = {ACTIVE}, if(delta < 0, last - ts, delta), 0)) as runtime
- from steps, (select max(common_timestamp) as last from sched.sched_switch) group by pid""",
-    "df_tasks_wakeups": "select pid as index, count(*) as wakeups from sched.sched_wakeup group by pid",
-    "df_rt_tasks": """select distinct next_pid as index, next_prio as prio from sched.sched_switch
+ from steps, (select max(index) as last from sched_switch) group by pid""",
+    "df_tasks_wakeups": "select pid as index, count(*) as wakeups from sched_wakeup group by pid",
+    "df_rt_tasks": """select distinct next_pid as index, next_prio as prio from sched_switch
  where next_prio <= 99""",
     "df_task_states": "select ts as index, cpu, state as curr_state, delta from steps where pid = {task}",
     "df_task_total_residency": f"""select cpu as index, sum(if(pid = {{task}} and state = {ACTIVE},
@@ -52,23 +56,31 @@ QUERIES = {
     "df_activations": f"""select ts as index, coalesce(ts - lag(ts) over (order by ts), -1)
  as activation_interval from steps where pid = {{task}} and state = {WAKING}""",
 }
-TASK = f"""select pid from steps where pid > 0 and state = {ACTIVE} and delta >= 0 group by pid
- order by sum(delta) desc limit 1"""
+TASK = "select pid from sched_wakeup group by pid order by count(*) desc, pid limit 1"
 
 
 def frames(path: str) -> dict[str, dict[str, array[int]]]:
     """The same frames by SQL over a recording: columns of int64 by frame."""
     found = {}
+    database = import_module("duckdb").connect()
     with tp.open_trace(path) as trace:
-        database = AnalysisDatabase(trace)
-        wakes = (name for name in ("sched_wakeup", "sched_wakeup_new") if f"sched:{name}" in trace.events)
-        database.run(STEPS.format(wakes=" ".join(_WOKEN + name for name in wakes))).create("steps")
-        ((task,),) = database.run(TASK).fetchall()
-        for name, query in QUERIES.items():
-            columns = database.run(query.format(task=task)).fetchnumpy()
-            found[name] = {
-                column: array("q", values.astype("int64").tobytes()) for column, values in columns.items()
-            }
+        table = trace.joined({name: fields for name, fields in FIELDS.items() if name in trace})
+        number_of = {name: number for number, name in table.events.items()}
+        database.register("joined", table)
+        database.execute("create table records as select row_number() over () as row, * from joined")
+    for name, number in number_of.items():
+        own = ", ".join(f'"{table.column(name, field).name}" as {field}' for field in FIELDS[name])
+        database.execute(
+            f"""create view {name} as select row, common_timestamp as index, common_cpu as __cpu, {own}
+ from records where common_type = {number}"""
+        )
+    database.execute(STEPS.format(wakes=" ".join(WOKEN + name for name in WAKES if name in number_of)))
+    ((task,),) = database.execute(TASK).fetchall()
+    for name, query in QUERIES.items():
+        columns = database.execute(query.format(task=task)).fetchnumpy()
+        found[name] = {
+            column: array("q", values.astype("int64").tobytes()) for column, values in columns.items()
+        }
     return found
 
 
@@ -123,6 +135,8 @@ def _measured() -> tuple[float, float, dict[str, tuple[int, int]]]:
     data = Path(os.environ.get("TRACEPOINT_DATA", "../shared/data")) / "big.v7.zstd.dat"
     if not data.exists():
         raise MissingError("no big.v7.zstd.dat in the folder TRACEPOINT_DATA")
+    if find_spec("duckdb") is None:
+        raise MissingError("no duckdb: pip install duckdb")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # LISA writes beside the recording.

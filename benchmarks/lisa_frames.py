@@ -33,14 +33,15 @@ def events(trace: Any) -> Iterator[tuple[str, Any]]:
 
 
 def frames(trace: Any) -> Iterator[tuple[str, Any]]:
-    """The frames by name, those of one task for the one that ran longest."""
+    """The frames by name, those of one task for the one that was woken most often."""
     yield from events(trace)
     tasks, latency = trace.ana.tasks, trace.ana.latency
-    runtime = tasks.df_tasks_runtime()
-    yield "df_tasks_runtime", runtime[["runtime"]]
+    yield "df_tasks_runtime", tasks.df_tasks_runtime()[["runtime"]]
+    wakeups = tasks.df_tasks_wakeups()[["wakeups"]]
+    yield "df_tasks_wakeups", wakeups
+    most = wakeups[wakeups.wakeups == wakeups.wakeups.max()]
     # A number would be refused for a task that had two names.
-    task = TaskID(next(int(pid) for pid in runtime.index if pid), None)
-    yield "df_tasks_wakeups", tasks.df_tasks_wakeups()[["wakeups"]]
+    task = TaskID(int(most.index.min()), None)
     yield "df_rt_tasks", tasks.df_rt_tasks(99)[["prio"]]
     yield "df_task_states", tasks.df_task_states(task)[["cpu", "curr_state", "delta"]]
     yield "df_task_total_residency", tasks.df_task_total_residency(task)

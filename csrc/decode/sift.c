@@ -234,6 +234,45 @@ static void sift_mark(void *to, int32_t cpu)
 	((struct sifting *)to)->page_cpu = cpu < 0 ? 0 : cpu;
 }
 
+/* Whether all records of a block are in the window. */
+struct whole {
+	const struct tp_sieve *sieve;
+	bool is_outside;
+};
+
+static tp_always_inline void check_record(void *arg, uint64_t stamp, uint32_t at, uint32_t size)
+{
+	struct whole *whole = arg;
+
+	(void)at;
+	(void)size;
+	whole->is_outside |= !tp_is_in_window(whole->sieve, stamp);
+}
+
+static void check_mark(void *arg, int32_t cpu)
+{
+	(void)arg;
+	(void)cpu;
+}
+
+/* Whether a block is kept as it is: pages without damage or losses, of which only the time is asked for. */
+static bool keeps_all(const struct tp_sieve *sieve, const unsigned char *data, uint64_t size)
+{
+	const struct tp_layout *layout = &sieve->layout;
+	uint64_t page_size = tp_page_size(layout), at;
+	struct whole whole = { sieve, sieve->slot_of || sieve->new_id };
+
+	for (at = 0; size - at >= page_size && !whole.is_outside; at += page_size) {
+		struct tp_head head;
+
+		tp_read_head(data, at, layout, &head);
+		whole.is_outside |= head.lost || head.is_lost_unknown;
+		tp_walk(data, at, layout, &head, check_record, check_mark, &whole);
+		whole.is_outside |= head.fault != TP_FAULT_NONE;
+	}
+	return at == size && !whole.is_outside;
+}
+
 static void lose(struct sifting *to, const struct tp_head *head)
 {
 	if (!head->lost && !head->is_lost_unknown)
@@ -320,8 +359,9 @@ PyObject *tp_sift_pages(PyObject *module, PyObject *args)
 {
 	struct sifting done = { 0 };
 	PyObject *capsule, *pages = NULL, *made = NULL;
-	Py_buffer data;
 	int cpu, keeps_losses;
+	bool is_whole = false;
+	Py_buffer data;
 
 	if (!PyArg_ParseTuple(args, "Oy*ip:sift_pages", &capsule, &data, &cpu, &keeps_losses))
 		return NULL;
@@ -330,9 +370,14 @@ PyObject *tp_sift_pages(PyObject *module, PyObject *args)
 	if (done.sieve) {
 		Py_INCREF(capsule);
 		Py_BEGIN_ALLOW_THREADS
-		sift(&done, data.buf, (uint64_t)data.len, cpu);
+		is_whole = keeps_all(done.sieve, data.buf, (uint64_t)data.len);
+		if (!is_whole)
+			sift(&done, data.buf, (uint64_t)data.len, cpu);
 		Py_END_ALLOW_THREADS
-		pages = done.has_failed ? PyErr_NoMemory() : pages_of(module, &done);
+		if (is_whole)
+			pages = Py_NewRef(data.obj);
+		else
+			pages = done.has_failed ? PyErr_NoMemory() : pages_of(module, &done);
 		if (pages)
 			made = Py_BuildValue("(NNK)", pages, faults_of(&done), (unsigned long long)done.n_too_long);
 		Py_DECREF(capsule);

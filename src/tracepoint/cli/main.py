@@ -83,6 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         streams.discard_stdout()
         Output().error(str(error))
         status = EXIT_CANNOT_RUN
+    if argv is None:
+        # The last collection would look at all of them once more.
+        gc.freeze()
     return status
 
 

@@ -77,7 +77,8 @@ class Sieve:
     `programs` are by the id of an event, None for one whose records are all kept; without `programs` those of
     every event are.  `convert` gives the times that the window counts in.  `new_ids` are written in place of
     ids, and those are what `programs` go by.  A loss stays before its record; where that is left out, it has
-    an empty page, if it was in the window and on one of `cpus` (None: all).
+    an empty page, if it was in the window and on one of `cpus` (None: all).  Blocks of which all is kept stay
+    as they are.
     """
 
     def __init__(
@@ -156,6 +157,8 @@ class Sieve:
     def _sift_slowly(self, data: Buffer, cpu: int) -> tuple[Buffer, list[tuple[str, int]], int]:
         from tracepoint.record.write import PageWriter  # noqa: PLC0415 - the C module needs none
 
+        if self._keeps_all(data, cpu):
+            return data, [], 0
         writer, faults, n_too_long = PageWriter(self._layout), [], 0
         gap = _Gap(0, 0)
         for page in walk_pages(data, self._layout):
@@ -178,6 +181,17 @@ class Sieve:
                 faults.append((page.fault, page.fault_at))
         self._close(gap, writer, cpu, is_kept=False)
         return writer.pages(), faults, n_too_long
+
+    def _keeps_all(self, data: Buffer, cpu: int) -> bool:
+        """Whether pages are kept as they are: without damage or losses, where only the time is asked for."""
+        if self._programs is not None or self._new_ids is not None or len(data) % self._layout.page_size:
+            return False
+        return all(
+            not page.lost
+            and not page.fault
+            and all(self._is_in_window(stamp, cpu) for stamp, _, _ in page.records)
+            for page in walk_pages(data, self._layout)
+        )
 
     def _close(self, gap: _Gap, writer: PageWriter, cpu: int, *, is_kept: bool) -> None:
         """Write a loss: before the record that follows, or on its own where that is left out."""

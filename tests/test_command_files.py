@@ -86,11 +86,3 @@ def test_every_command_has_a_manual_page_without_warnings(share: Path) -> None:
             ["groff", "-man", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True, check=True
         )
         assert done.stderr == "", page.name
-
-
-@pytest.mark.slow
-def test_release_is_the_same_when_built_again() -> None:
-    if subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, check=False).stdout:
-        pytest.skip("the work tree has changes: commit first")
-    done = subprocess.run(["make", "release"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "built twice with the same bytes, twine check passed, installed and tried" in done.stdout

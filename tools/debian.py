@@ -1,9 +1,9 @@
-"""Fetch what Debian offers for the guest and oracle tests: tools/debian.py tests|bench|spark|headers.
+"""Fetch what Debian offers for the guest and oracle tests: tools/debian.py tests|bench|spark|release|headers.
 
 `tests`: installs programs, kernel headers and kernel source with apt-get (as root), unpacks the
 kernel images into the user's cache.  `bench`: installs what benchmarks measure with, `spark` what Spark
-runs on.  `headers`: prints the folder of a kernel's headers, which is fetched without root when none is
-installed.
+runs on, `release` what releases are made with.  `headers`: prints the folder of a kernel's headers, which is
+fetched without root when none is installed.
 
 Image, headers and source of a series are asked for in one version, that of the newest image; where they
 cannot be had so, the message says which differ.  As root the package lists are refreshed once, when they are
@@ -61,6 +61,7 @@ BENCH_PROGRAMS = {
     "liblttng-ust-dev": "LTTng-UST records beside us",
 }
 SPARK_PROGRAMS = {"openjdk-17-jre-headless": "Spark, which the tests of fleets use, is written in Java"}
+RELEASE_PROGRAMS = {"mmdebstrap": "Debian packages are built and tried in systems that it unpacks"}
 #: The series whose headers are installed, and read by `make try`.
 HEADERS_SERIES = "6.1"
 #: Each supported series with its kernels.
@@ -329,7 +330,9 @@ def main() -> int:
         if place is not None:
             sys.stdout.write(f"{place}\n")
         return 0
-    asked = {"bench": BENCH_PROGRAMS, "spark": SPARK_PROGRAMS}.get(" ".join(sys.argv[1:]))
+    asked = {"bench": BENCH_PROGRAMS, "spark": SPARK_PROGRAMS, "release": RELEASE_PROGRAMS}.get(
+        " ".join(sys.argv[1:])
+    )
     if asked is not None:
         if is_allowed and os.geteuid() == 0:
             install(asked, Lists())

@@ -23,7 +23,8 @@ _SEED = 1
 _RISK = 0.05
 _FEWEST = 8
 _SUMS = (Unit.TIME, Unit.COUNT, Unit.SIZE)
-_SECOND = 1_000_000_000
+#: What part of all changes of a table a row is.
+EXPLAINS = Heading("explains", "of all change", Unit.SHARE)
 
 
 class MedianChange(NamedTuple):
@@ -143,12 +144,14 @@ class Comparison(Report):
                 own = [name for name, section, _ in shared if section is first]
                 found.append(_distribution_changes(first, second, own, len(shared), self._seed))
             elif isinstance(first, TableSection) and isinstance(second, TableSection):
-                found += _table_changes(first, second, self._seconds, choice)
+                rates = [table_rates(*one) for one in zip((first, second), self._seconds, strict=True)]
+                if rates[0] is not None and rates[1] is not None:
+                    found.append(_table_changes(rates[0], rates[1], choice))
         return found
 
     @property
     def _seconds(self) -> tuple[float, float]:
-        first, second = (max(report.coverage.duration, 1) / _SECOND for report in self._both)
+        first, second = (report.coverage.seconds for report in self._both)
         return first, second
 
 
@@ -193,22 +196,34 @@ def _distribution_changes(
     return TableSection(before.key, f"{before.title}: medians", headings, rows, before.events)
 
 
-def _table_changes(
-    before: TableSection, after: TableSection, seconds: tuple[float, float], choice: Choice
-) -> Iterator[TableSection]:
-    """Yield what changed by name, in each second of the recordings: the rows that explain most come first."""
-    keys = [heading.key for heading in before.headings]
-    words = [heading for heading in before.headings if heading.unit is Unit.WORD]
-    sums = [heading for heading in before.headings if heading.label and heading.unit in _SUMS]
+class TableRates(NamedTuple):
+    """The first figure of a table that adds up, by name, in each second of a recording."""
+
+    key: str
+    title: str
+    label: str
+    unit: Unit
+    events: Sequence[str]
+    values: Mapping[str, float]
+
+
+def table_rates(section: TableSection, seconds: float) -> TableRates | None:
+    """Return the first figure of a table that adds up, by name; None for a table without names or figures."""
+    keys = [heading.key for heading in section.headings]
+    words = [heading for heading in section.headings if heading.unit is Unit.WORD]
+    sums = [heading for heading in section.headings if heading.label and heading.unit in _SUMS]
     if not words or not sums:
-        return
+        return None
     # Tasks of two recordings have the same names, not the same ids.
     word = next((heading for heading in words if heading.key == "name"), words[0])
-    key, unit = keys.index(word.key), sums[0]
-    both = [
-        _sums(section, key, keys.index(unit.key), duration)
-        for section, duration in zip((before, after), seconds, strict=True)
-    ]
+    values = _sums(section, keys.index(word.key), keys.index(sums[0].key), seconds)
+    title = f"{section.title}: {sums[0].label} in each second"
+    return TableRates(section.key, title, word.label or word.key, sums[0].unit, section.events, values)
+
+
+def _table_changes(before: TableRates, after: TableRates, choice: Choice) -> TableSection:
+    """Return what changed by name: the rows that explain most come first."""
+    both = before.values, after.values
     changes = {name: both[1].get(name, 0.0) - both[0].get(name, 0.0) for name in {**both[0], **both[1]}}
     total = sum(map(abs, changes.values()))
     ordered = sorted(changes, key=lambda name: (-abs(changes[name]), name))
@@ -218,14 +233,13 @@ def _table_changes(
         for name in ordered
     ]  # fmt: skip
     headings = (
-        Heading("name", word.label or word.key, Unit.WORD),
-        Heading("before", "before", unit.unit),
-        Heading("after", "after", unit.unit),
-        Heading("change", "change", unit.unit),
-        Heading("explains", "of all change", Unit.SHARE),
+        Heading("name", before.label, Unit.WORD),
+        Heading("before", "before", before.unit),
+        Heading("after", "after", before.unit),
+        Heading("change", "change", before.unit),
+        EXPLAINS,
     )
-    title = f"{before.title}: {unit.label} in each second"
-    yield choice.table(before.key, title, headings, rows, before.events)
+    return choice.table(before.key, before.title, headings, rows, before.events)
 
 
 def _sums(section: TableSection, key: int, value: int, seconds: float) -> Mapping[str, float]:

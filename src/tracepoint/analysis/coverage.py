@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     Times: TypeAlias = tuple[Sequence[int], Sequence[int]]
 
 
+SECOND_NS = 1_000_000_000
+
+
 class Gap(NamedTuple):
     """A time in which a CPU lost events: after `start`, up to `stop`, in ns.
 
@@ -86,6 +89,11 @@ class Coverage(NamedTuple):
     def duration(self) -> int:
         """The time that was looked at in ns."""
         return self.stop - self.start
+
+    @property
+    def seconds(self) -> float:
+        """The time that was looked at in seconds, which figures are divided by: never 0."""
+        return max(self.duration, 1) / SECOND_NS
 
 
 class CpuTimes(NamedTuple):

@@ -146,7 +146,7 @@ COMMANDS = {
     ),
     "compare": Command(
         "trace.compare",
-        "show what changed between two recordings, how sure that is, and which tasks explain it",
+        "show what changed between recordings or sets of them, how sure that is, and who explains it",
         (
             "tracepoint compare tests/tracefile/golden/cut.v6.dat tests/tracefile/golden/cut.v6.dat",
             "tracepoint compare tests/tracefile/golden/cut.v6.dat tests/tracefile/golden/cut.v6.dat --all",

@@ -1,4 +1,4 @@
-"""`tracepoint compare`: what changed between two recordings."""
+"""`tracepoint compare`: what changed between two recordings, or two sets of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from tracepoint.analysis.compare import compare_reports
 from tracepoint.analysis.registry import ANALYSES, DEFAULT, analyse
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX_ROWS, Choice
+from tracepoint.analysis.sets import compare_sets, figures_of
 from tracepoint.analysis.text import report_facts, report_lines
-from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
 from tracepoint.cli.trace.options import add_analysis_options, options_of
 from tracepoint.cli.trace.recordings import (
     add_instance_argument,
@@ -22,18 +23,28 @@ from tracepoint.cli.trace.recordings import (
     writing_to,
 )
 from tracepoint.decode.trace import Trace
-from tracepoint.wording import json_line
+from tracepoint.errors import TracepointError
+from tracepoint.fleet.inputs import find_inputs, local_file
+from tracepoint.wording import counted, json_line
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
 
+    from tracepoint.analysis.report import Report
+    from tracepoint.analysis.sets import RecordingFigures
     from tracepoint.cli.output import Output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("before", metavar="BEFORE", help="a recording of any form that read takes")
-    parser.add_argument("after", metavar="AFTER", help="another, of the same work")
+    parser.add_argument(
+        "before",
+        metavar="BEFORE",
+        help="a recording of any form that read takes, or several: a folder of .dat files, a pattern in "
+        "quotes, a prefix of an object store",
+    )
+    parser.add_argument("after", metavar="AFTER", help="another, or several, of the same work")
     parser.add_argument(
         "analysis",
         nargs="?",
@@ -54,7 +65,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Print the changes; what limits them goes to stderr."""
     analysis = args.analysis or DEFAULT
     options = options_of(args, [analysis])[analysis]
-    names = args.before, args.after
+    sets = [find_inputs([name]) for name in (args.before, args.after)]
+    if any(len(paths) > 1 for paths in sets):
+        return _run_sets(args, out, sets, lambda trace: analyse(trace, analysis, **options))
+    names = sets[0][0], sets[1][0]
     with ExitStack() as stack:
         files = [stack.enter_context(open_file(name)) for name in names]
         traces = [Trace(file, buffer_named(file, args.instance).name) for file in files]
@@ -67,13 +81,49 @@ def run(args: argparse.Namespace, out: Output) -> int:
             title = " and ".join(Path(name).name for name in names)
             with writing_to(args.output, out, is_text=True) as path:
                 make_report(traces[1], [found, after], title=title).write(path)
-        elif args.format == "json":
-            out.line(json_line(report_facts(found, ALL)))
         else:
-            for line in report_lines(found, Choice(most=None if args.all else MAX_ROWS)):
-                out.line(line)
+            _print(args, out, found)
         for note in found.notes():
             out.say(f"tracepoint: {note}")
         for name, file in zip(names, files, strict=True):
             warn_of_damage(name, file.damage, out)
     return EXIT_DONE
+
+
+def _print(args: argparse.Namespace, out: Output, found: Report) -> None:
+    if args.format == "json":
+        out.line(json_line(report_facts(found, ALL)))
+    else:
+        for line in report_lines(found, Choice(most=None if args.all else MAX_ROWS)):
+            out.line(line)
+
+
+def _run_sets(
+    args: argparse.Namespace, out: Output, sets: Sequence[Sequence[str]], run: Callable[[Trace], Report]
+) -> int:
+    """Compare two sets of recordings; one that cannot be read is reported, and the rest is compared."""
+    if args.output is not None:
+        raise TracepointError("compare: a page shows a pair of recordings; of sets there is text and JSON")
+    figures: list[list[RecordingFigures]] = [[], []]
+    n_unread = 0
+    for paths, own in zip(sets, figures, strict=True):
+        for path in paths:
+            try:
+                own.append(_figures(path, args.instance, run))
+            except (TracepointError, OSError) as error:
+                n_unread += 1
+                reason = str(error)
+                out.say(f"tracepoint: {reason if path in reason else f'{path}: {reason}'}")
+        if not own:
+            raise TracepointError(f"compare: none of {counted(len(paths), 'recording')} can be compared")
+    found = compare_sets(figures[0], figures[1], args.seed)
+    _print(args, out, found)
+    for note in found.notes():
+        out.say(f"tracepoint: {note}")
+    return EXIT_IN_PART if n_unread else EXIT_DONE
+
+
+def _figures(path: str, instance: str, run: Callable[[Trace], Report]) -> RecordingFigures:
+    with local_file(path) as name, open_file(name) as file:
+        trace = Trace(file, buffer_named(file, instance).name)
+        return figures_of(run(trace), trace.events)

@@ -139,18 +139,23 @@ def read_plain_against_report() -> Row:
 @cache
 def large() -> Path:
     """A trace.dat of 5 GB: the pages of the recording again and again, each time later than the last."""
-    target = Path(tempfile.gettempdir()) / "tracepoint-bench-large.v6.dat"
+    return lengthened("large", LARGE_BYTES)
+
+
+def lengthened(name: str, n_bytes: int) -> Path:
+    """A trace.dat of at least so many bytes, made once."""
+    target = Path(tempfile.gettempdir()) / f"tracepoint-bench-{name}.v6.dat"
     if target.exists():
         return target
-    if shutil.disk_usage(target.parent).free < 2 * LARGE_BYTES:
-        raise MissingError(f"less than {2 * LARGE_BYTES >> 30} GB free in {target.parent}")
+    if shutil.disk_usage(target.parent).free < 2 * n_bytes:
+        raise MissingError(f"less than {2 * n_bytes >> 20} MB free in {target.parent}")
     part = target.with_suffix(".part")
     with open_trace(recordings()[1]) as trace, part.open("wb") as stream:
         buffer = trace.buffer
         if buffer is None:
             raise MissingError("no pages in big.v7.zstd.dat")
         first, last = trace.span
-        n_times = LARGE_BYTES // sum(cpu.size for cpu in buffer.cpus) + 1
+        n_times = n_bytes // sum(cpu.size for cpu in buffer.cpus) + 1
         cpus = tuple(CpuPages(c.cpu, repeated(c, n_times, last - first + 1000)) for c in buffer.cpus)
         content = replace(trace.file.content(), buffers=(BufferContent(cpus, "", buffer.clock),))
         write_tracedat(stream, content, 6)

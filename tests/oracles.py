@@ -6,6 +6,7 @@ import gc
 import io
 import os
 import re
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -42,6 +43,14 @@ def data_file(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"{name} is not in TRACEPOINT_DATA ({data_folder()})")
     return path
+
+
+def unpacked(name: str) -> bytes:
+    """One compressed file of the recorded data as it was; skips when it or the program is not there."""
+    path = data_file(name)
+    if shutil.which("zstd") is None:
+        pytest.skip("no zstd: apt-get install zstd")
+    return subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
 
 
 def kernel_source(name: str = "linux-source-6.1") -> Path:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.losing import US, Record, analysed, held, schedule_of
 from tracepoint.analysis import analyse_latency, needed_events
+from tracepoint.analysis.distribution import Bounds
 from tracepoint.errors import TracepointError
 
 RAISE, ENTRY = "irq:softirq_raise", "irq:softirq_entry"
@@ -41,6 +42,26 @@ def softirqs(*steps):
 def test_the_order_says_which_begin_an_end_belongs_to(folder, order, expected):
     records = softirqs(("r", 10, 4), ("r", 12, 4), ("e", 16, 4), ("e", 25, 4))
     assert times(records, folder, RAISE, ENTRY, "vec", order) == expected
+
+
+def test_trace_11(folder):
+    records = softirqs(
+        ("r", 100, 1), ("e", 110, 1), ("r", 200, 2), ("e", 220, 2), ("r", 300, 3), ("e", 330, 3),
+        ("r", 400, 4), ("e", 440, 4),
+    )  # fmt: skip
+    schedule = schedule_of(records)
+    schedule.lose(0, 1)
+    schedule.add(500, 0, "irq:softirq_exit", {"vec": 4}, 7)
+    report = analysed(schedule, folder, analyse_latency, RAISE, ENTRY, "vec")
+    (all_of_it,) = (section.groups["all"] for section in report.sections() if section.key == "latency_ns")
+    assert all_of_it.count == Bounds(4, 5)
+    assert all_of_it.quantile(0.5) == Bounds(20 * US, 30 * US)
+    longest, total = all_of_it.quantile(1.0), all_of_it.sum
+    assert longest.low == 40 * US
+    assert total.low == 100 * US
+    # The hidden one is as long as the trace at most, where that is said.
+    assert (longest.high is None) == (total.high is None)
+    assert total.high is None or total.high - total.low >= 40 * US
 
 
 def test_keys_keep_times_apart_and_can_have_two_names(folder):

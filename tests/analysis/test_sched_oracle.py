@@ -5,18 +5,14 @@ from collections import Counter
 import pytest
 
 import tracepoint as tp
+from analysis.perfetto import compare, named
 from convert.test_perfetto import query
-from oracles import data_file
+from oracles import data_file, unpacked
 from tracepoint.analysis import analyse_sched
 from tracepoint.analysis.sql.database import AnalysisDatabase
 from tracepoint.tracefile.compression import has_zstd
 
 SECOND = 1_000_000_000
-SCHED = """select ts, dur, cpu, tid, end_state, priority from sched join thread using (utid)"""
-STATES = """select s.ts, s.dur, s.cpu, t.tid, s.state, w.tid from thread_state s join thread t using (utid)
- left join thread w on w.utid = s.waker_utid where t.tid > 0"""
-SPURIOUS = "select ts, tid from spurious_sched_wakeup join thread using (utid)"
-
 pytestmark = [
     pytest.mark.usefixtures("form"),
     pytest.mark.oracle,
@@ -24,29 +20,29 @@ pytestmark = [
 ]
 
 
-def both(trace, tmp_path):
-    """Our rows of states and Perfetto's that the other does not have; all other tables are the same."""
+def exported(trace, tmp_path):
+    """What Perfetto reads of a trace."""
     path = tmp_path / "out.pftrace"
     tp.write_perfetto(trace.select("sched", "task"), path)
-    report = analyse_sched(trace)
-    sched, states, spurious = (Counter(map(tuple, rows)) for rows in query(path, SCHED, STATES, SPURIOUS))
-    tids = {row["utid"]: row["tid"] for row in report.thread}
-    assert sched == Counter(
-        (r["ts"], r["dur"], r["cpu"], tids[r["utid"]], r["end_state"], r["priority"]) for r in report.sched
-    )
-    ours = Counter(
-        (r["ts"], r["dur"], r["cpu"], tids[r["utid"]], r["state"], tids.get(r["waker_utid"]))
-        for r in report.thread_state
-    )
-    own = Counter((r["ts"], tids[r["utid"]]) for r in report.spurious_sched_wakeup)
-    return ours - states, states - ours, own, spurious
+    return path
 
 
-def test_all_rows_of_a_recording_are_perfettos_but_for_new_tasks_and_zombies(tmp_path):
+def kernel_text(_trace, tmp_path):
+    """The text of the same buffer, by the kernel."""
+    path = tmp_path / "trace.txt"
+    path.write_bytes(unpacked("small.trace.txt.zst"))
+    return path
+
+
+@pytest.mark.parametrize(("form_of", "unit_ns"), [(exported, 1), (kernel_text, 1000)])
+def test_all_rows_of_a_recording_are_perfettos_but_for_new_tasks_and_zombies(tmp_path, form_of, unit_ns):
+    def rounded(ns):
+        return (ns + unit_ns // 2) // unit_ns * unit_ns
+
     with tp.open_trace(data_file("small.v7.zstd.dat")) as trace:
-        new = {(row["common_timestamp"], row["pid"]) for row in trace["sched_wakeup_new"]}
-        freed = {row["pid"]: row["common_timestamp"] for row in trace["sched_process_free"]}
-        ours, theirs, own, spurious = both(trace, tmp_path)
+        new = {(rounded(row["common_timestamp"]), row["pid"]) for row in trace["sched_wakeup_new"]}
+        freed = {row["pid"]: rounded(row["common_timestamp"]) for row in trace["sched_process_free"]}
+        ours, theirs, own, spurious = compare(analyse_sched(trace), form_of(trace, tmp_path), unit_ns)
     assert own == spurious
     # It takes new tasks from task_newtask only, which was not recorded: 45 latencies.
     assert {(ts, tid) for ts, _, _, tid, state, _ in ours if state == "R"} == new
@@ -57,6 +53,7 @@ def test_all_rows_of_a_recording_are_perfettos_but_for_new_tasks_and_zombies(tmp
     } == zombies
     assert (len(new), len(zombies)) == (45, 44)
     assert (ours.total(), theirs.total()) == (45 + 44, 44)
+    assert named(ours, theirs, own, spurious) == {"new": 45, "dead": 44}
 
 
 def test_latencies_that_perfetto_loses_are_those_of_wakings_before_the_switch(tmp_path):
@@ -68,8 +65,8 @@ def test_latencies_that_perfetto_loses_are_those_of_wakings_before_the_switch(tm
         wakings = {}
         for row in trace["sched_waking"]:
             wakings.setdefault(row["pid"], []).append(row["common_timestamp"])
-        ours, theirs, own, spurious = both(trace, tmp_path)
         report = analyse_sched(trace)
+        ours, theirs, own, spurious = compare(report, exported(trace, tmp_path))
     tids = {row["utid"]: row["tid"] for row in report.thread}
     ran = {(tids[row["utid"]], row["ts_end"]): row["ts"] for row in report.sched}
     asleep = {(ts, dur, tid) for ts, dur, _, tid, state, _ in theirs if state == "S"}
@@ -93,9 +90,8 @@ def test_views_are_perfettos(tmp_path):
     latencies = """select s.ts, t.tid, l.latency_dur from sched_latency_for_running_interval l
      join sched s on s.id = l.sched_id join thread t on t.utid = l.utid"""
     active = "select * from sched_active_cpu_count"
-    path = tmp_path / "out.pftrace"
     with tp.open_trace(data_file("small.v7.zstd.dat")) as trace:
-        tp.write_perfetto(trace.select("sched", "task"), path)
+        path = exported(trace, tmp_path)
         database = AnalysisDatabase(trace)
         own = Counter(database.run(latencies).fetchall())
         own_active = database.run(active).fetchall()

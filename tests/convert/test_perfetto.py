@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import tracepoint as tp
+from analysis.making import Schedule
 from decode.shapes import format_of, record_of
 from oracles import data_file
 from tracefile.making import GOLDEN, content_of, layout_of, tick, written
@@ -139,6 +140,22 @@ def test_perfetto_reads_a_recording_of_every_kind_of_event(exported):
     assert {key: int(value) & (1 << 64) - 1 for key, value in arguments} == {
         key: first[key] & (1 << 64) - 1 for key, _ in arguments
     }
+
+
+@pytest.mark.programs
+def test_without_a_release_states_are_those_of_the_print_format(tmp_path):
+    """Perfetto reads them as those of the oldest kernels where it does not know the kernel."""
+    path = tmp_path / "out.pftrace"
+    recording = tmp_path / "made.dat"
+    schedule = Schedule()
+    schedule.switch(10, 0, 7, "R+", 8)
+    schedule.switch(20, 0, 8, "I", 7)
+    recording.write_bytes(schedule.data())
+    with tp.open_trace(recording) as trace:
+        tp.write_perfetto(trace, path)
+    (machine,) = [packet for _, packet in fields(path.read_bytes()) if b"4.14" in packet]
+    assert b"Linux" in machine
+    assert query(path, "select end_state from sched order by ts")[0][0] == ["I"]
 
 
 def test_patterns_choose_events(exported):

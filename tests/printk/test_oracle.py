@@ -4,9 +4,7 @@ import io
 import os
 import random
 import re
-import shutil
 import struct
-import subprocess
 import tarfile
 from collections import Counter
 from dataclasses import replace
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from oracles import unpacked
 from printk import pages
 from printk.making import render_records
 from tracepoint.layout.format import read_format
@@ -33,14 +32,6 @@ MODULE_ADDRESS = re.compile(r"0xffffffffc[0-9a-f]{7}\b")
 SYMBOL_IN_MODULE = re.compile(r"[\w.]+(\+0x[0-9a-f]+/0x[0-9a-f]+)? \[\w+\]")
 
 pytestmark = pytest.mark.oracle
-
-
-def unzstd(name):
-    if not (DATA / name).is_file():
-        pytest.skip(f"no {name} in {DATA}: set TRACEPOINT_DATA to the folder of recorded data")
-    if shutil.which("zstd") is None:
-        pytest.skip("no zstd: apt-get install zstd")
-    return subprocess.run(["zstd", "-dcq", DATA / name], capture_output=True, check=True).stdout
 
 
 def text_of(data):
@@ -104,10 +95,10 @@ def same_but_for_hashes(got, expected):
 
 @pytest.mark.parametrize("uses_c", [False, True], ids=["twin", "c"])
 def test_small_recording_of_62_types(uses_c):
-    trace = pages.V6(unzstd("small.v6.dat.zst"))
+    trace = pages.V6(unpacked("small.v6.dat.zst"))
     forms = {form.id: form for form in (read_format(text, system=system) for system, text in trace.formats)}
     facts = RenderFacts(Kallsyms(trace.kallsyms), read_printk_formats(trace.printk_formats), hz=250)
-    lines = pages.lines(text_of(unzstd("small.trace.txt.zst")))
+    lines = pages.lines(text_of(unpacked("small.trace.txt.zst")))
     tally = Tally(forms, facts, uses_c=uses_c)
     for cpu, data in enumerate(trace.cpus):
         records = [record for _, record in pages.records(data)]
@@ -127,7 +118,7 @@ def test_small_recording_of_62_types(uses_c):
 
 def builtin_formats():
     """The formats of all events built into a kernel of Debian 12."""
-    with tarfile.open(fileobj=io.BytesIO(unzstd("formats-6.1.187-builtin.tar.zst"))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(unpacked("formats-6.1.187-builtin.tar.zst"))) as tar:
         names = [member.name for member in tar if member.name.endswith("/format")]
         return [
             read_format(text_of(tar.extractfile(name).read()), system=name.split("/")[-3]) for name in names
@@ -171,7 +162,7 @@ def random_record(rng, form, addresses):
 
 def test_c_and_twin_agree_on_any_record_of_any_builtin_event():
     rng = random.Random(5)
-    symbols = Kallsyms(unzstd("kallsyms.zst").decode())
+    symbols = Kallsyms(unpacked("kallsyms.zst").decode())
     texts = read_printk_formats((DATA / "printk_formats").read_text())
     addresses = [0, (1 << 64) - 5, 0xFFFFFFFF81000044, *list(texts)[:5]]
     some = RenderFacts(None, texts, 250, hash_pointers=True, variables={"jiffies": 5000, "vmemmap_base": 1 << 62},

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from oracles import data_file
+from oracles import data_file, unpacked
 from tracefile import kernelshark
 from tracefile.making import GOLDEN, HASHED, KNOWN, content_of, drained, tgids_in, written
 from tracepoint.printk.facts import read_printk_formats
@@ -26,13 +26,6 @@ pytestmark = pytest.mark.oracle
 needs_zstd = pytest.mark.skipif(not has_zstd(), reason="no library for zstd: pip install zstandard")
 kshark = kernelshark.kshark
 SHAPES = [(6, "none"), (7, "none")] + ([(7, "zstd")] if has_zstd() else [])
-
-
-def unpacked(name):
-    path = data_file(name)
-    if shutil.which("zstd") is None:
-        pytest.skip("no zstd: apt-get install zstd")
-    return subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
 
 
 def text_of(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _BUNDLE_BYTES = 1 << 17
 _SEQUENCE = 1
+# A state that sched_switch has had since Linux 4.14, when the numbers of others changed.
+_IDLE = re.compile(r'\{\s*0x0*80,\s*"I"\s*\}')
 # Of times there are too many different ones for a cache.
 _stamp = varint.__wrapped__
 
@@ -122,6 +125,10 @@ def _machine(file: Container) -> Iterator[bytes]:
     """Yield the packet with the words of uname, from which the release decides how states are read."""
     words = uname_of(file.options)
     if len(words) < 3:
+        # Without a release states are read as those of the oldest kernels.
+        if any(form.name == "sched_switch" and _IDLE.search(form.print_fmt) for form in file.events.values()):
+            oldest = text(SystemInfo.SYSTEM, "Linux") + text(SystemInfo.RELEASE, "4.14")
+            yield _packet(message(Packet.SYSTEM_INFO, message(SystemInfo.UTSNAME, oldest)))
         return
     fields = (
         text(SystemInfo.SYSTEM, words[0]),

@@ -238,6 +238,14 @@ def memory_of_table() -> Row:
     return Row("memory of a table against table + 64 MiB", peak / (table + 64), "times", 1.5, True, detail)
 
 
+def memory_of_parquet() -> Row:
+    """The most memory of a process that writes one event of 5 GB as Parquet, part by part."""
+    with tempfile.TemporaryDirectory(prefix="tracepoint-") as folder:
+        words = ["convert", "-q", str(large()), folder, "sched_switch", "--to", "parquet"]
+        seconds, peak = use_of([sys.executable, "-m", "tracepoint", *words])
+    return Row("memory of Parquet of an event of 5 GB", peak, "MB", 1000, True, f"{seconds:.1f} s of CPU")
+
+
 def filter_before_decoding() -> Row:
     """The table of what a filter leaves against the table of all."""
     taken: list[list[float]] = [[], []]
@@ -276,6 +284,7 @@ ROWS = (
     window_of_large,
     memory_of_window,
     memory_of_table,
+    memory_of_parquet,
     filter_before_decoding,
     two_threads,
 )

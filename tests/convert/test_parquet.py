@@ -8,6 +8,8 @@ import pytest
 import tracepoint as tp
 from tracefile.making import GOLDEN
 from tracepoint.cli.main import main
+from tracepoint.decode.trace import Trace
+from tracepoint.tracefile.sieve import Window
 
 CUT = GOLDEN / "cut.v6.dat"
 parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: pip install pyarrow")
@@ -68,3 +70,19 @@ def test_the_command_writes_the_dataset(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdout", StringIO())
     assert main(["convert", str(CUT), str(tmp_path / "data"), "sched", "--to", "parquet"]) == 0
     assert len([*(tmp_path / "data").rglob("*.parquet")]) == 9
+
+
+def test_a_large_recording_is_written_part_by_part(trace, tmp_path, monkeypatch):
+    tp.write_parquet(trace, tmp_path / "whole")
+    middle = sum(trace.span) // 2
+    halves = [Window(stop=middle), Window(start=middle)]
+    monkeypatch.setattr(Trace, "windows", lambda _: halves)
+    monkeypatch.setattr("tracepoint.convert.parquet._OPEN_FILES", 3)
+    tp.write_parquet(trace, tmp_path / "parts")
+    names = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*.parquet"))
+    assert len(names) == len(trace.events)
+    for name in names:
+        one, parts = (parquet.ParquetFile(tmp_path / folder / name) for folder in ("whole", "parts"))
+        assert one.read().to_pylist() == parts.read().to_pylist(), name
+        assert one.schema_arrow.metadata[b"format"] == parts.schema_arrow.metadata[b"format"]
+    assert any(parquet.ParquetFile(tmp_path / "parts" / name).num_row_groups > 1 for name in names)

@@ -1,7 +1,9 @@
 """Columns: the C form gives what the twin gives, whatever the pages; both give what single fields give."""
 
+import gc
 import random
 import threading
+import weakref
 from array import array
 from contextlib import contextmanager
 from dataclasses import replace
@@ -365,3 +367,17 @@ def test_many_threads_read_at_once():
     for thread in threads:
         thread.join()
     assert found == [expected] * 8
+
+
+def test_memory_of_a_table_does_not_wait_for_the_garbage_collector():
+    pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install pyarrow")
+    gc.collect()
+    gc.disable()
+    try:
+        table = Table(format_of(17), lambda: engine.read_columns(cpus_of(3), [format_of(17)], 1)[0])
+        assert len(pyarrow.RecordBatchReader.from_stream(table).read_all()) == len(table)
+        columns = [weakref.ref(table[name]) for name in table.columns]
+        del table
+        assert [column() for column in columns] == [None] * len(columns)
+    finally:
+        gc.enable()

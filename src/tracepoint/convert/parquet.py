@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tracepoint.decode.libraries import import_library
@@ -15,9 +16,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
+    from tracepoint.decode.table import Table
     from tracepoint.decode.trace import Trace
+    from tracepoint.layout.format import EventFormat
 
     Progress = Callable[[int], None]
+
+# Events whose files are written at once where a recording is read in parts.
+_OPEN_FILES = 200
 
 
 def write_parquet(
@@ -29,19 +35,50 @@ def write_parquet(
 
     `progress` is called with the number of records written since the last call.  Rows are in the order of
     time, and the metadata of each `part-0.parquet` has the text of the event's `format`.  The folder
-    `trace=ID` appears below `folder` when it is complete; one event at a time is in memory.  Raises OSError,
-    FileExistsError where there is such a folder, and TracepointError without pyarrow.
+    `trace=ID` appears below `folder` when it is complete; one event at a time is in memory, of a
+    large recording a part of all.  Raises OSError, FileExistsError where there is such a folder, and
+    TracepointError without pyarrow.
     """
     parquet = import_library("pyarrow.parquet", "arrow")
     target = Path(folder) / f"trace={quote(Path(trace.file.path).stem, safe='')}"
     host = quote(machine_name(trace.file.options) or "unknown", safe="")
+    # One without a format has no columns.
+    names, windows = [name for name in trace.events if name in trace], trace.windows()
+    step = _OPEN_FILES if len(windows) > 1 else 1
     with making_folder(target) as fresh:
-        for name in trace.events:
-            # One without a format has no columns.
-            if name in trace:
-                place = fresh / f"host={host}" / f"event={name.replace(':', '.')}"
-                place.mkdir(parents=True)
-                table = trace[name].arrow()
-                table = table.replace_schema_metadata({"format": write_format(trace.format(name))})
-                parquet.write_table(table, place / "part-0.parquet", compression="zstd")
-                progress(len(table))
+        place = fresh / f"host={host}"
+        for first in range(0, len(names), step):
+            with ExitStack() as opened:
+                parts = {
+                    name: _Part(place / f"event={name.replace(':', '.')}", trace.format(name))
+                    for name in names[first : first + step]
+                }
+                for part in parts.values():
+                    opened.callback(part.close)
+                for window in windows:
+                    for name, table in trace.between(*window).tables(*parts).items():
+                        progress(parts[name].write(parquet, table))
+
+
+class _Part:
+    """The file of one event, which gets the rows of one range of times after the other."""
+
+    def __init__(self, folder: Path, form: EventFormat) -> None:
+        self._folder, self._form = folder, form
+        self._writer: Any = None
+
+    def write(self, parquet: Any, table: Table) -> int:
+        """Write the rows of a table; return how many they are."""
+        rows = table.arrow().replace_schema_metadata({"format": write_format(self._form)})
+        if self._writer is None:
+            self._folder.mkdir(parents=True)
+            self._writer = parquet.ParquetWriter(
+                self._folder / "part-0.parquet", rows.schema, compression="zstd"
+            )
+        self._writer.write_table(rows)
+        return len(rows)
+
+    def close(self) -> None:
+        """Complete the file."""
+        if self._writer is not None:
+            self._writer.close()

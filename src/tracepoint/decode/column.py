@@ -60,11 +60,16 @@ class Column:
         """The strings of a column of texts, each once; bytes that are not UTF-8 are surrogates."""
         return [word.decode("utf-8", "surrogateescape") for word in self.raw_words]
 
-    @cached_property
+    @property
     def in_utf8(self) -> Column:
         """A column of texts as libraries take it: valid UTF-8, each text once; others as they are."""
+        # Never kept in itself: its memory would wait for the garbage collector.
+        return self if self._changed_to_utf8 is None else self._changed_to_utf8
+
+    @cached_property
+    def _changed_to_utf8(self) -> Column | None:
         if self.plan.kind is not ColumnKind.TEXT or bytes(self.bytes_ or b"").isascii():
-            return self
+            return None
         texts: dict[bytes, int] = {}
         # Two texts may differ only in bytes that are not UTF-8.
         places = [texts.setdefault(utf8(word), len(texts)) for word in self.words]

@@ -7,9 +7,10 @@ from analysis.making import Schedule
 from analysis.test_power import trace_12
 from tracefile.making import GOLDEN
 from tracepoint.analysis import analyse_sched
+from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse
 from tracepoint.analysis.sql.database import AnalysisDatabase
 from tracepoint.analysis.sql.macros import MACROS
-from tracepoint.analysis.sql.views import TABLES, VIEWS
+from tracepoint.analysis.sql.views import TABLES, UNIONS, VIEWS
 
 pytest.importorskip("duckdb", reason="no DuckDB: pip install duckdb")
 
@@ -110,7 +111,7 @@ def test_every_table_view_and_macro_works(tmp_path):
     path.write_bytes(trace_12().data())
     with tp.open_trace(path) as trace:
         own = AnalysisDatabase(trace)
-        for name in (*TABLES, *VIEWS, "trace_bounds", "task_process"):
+        for name in (*TABLES, *VIEWS, *UNIONS, "trace_bounds", "task_process"):
             assert own.run(f"select * from {name}").columns, name
         for name in MACROS:
             own.define(name)
@@ -132,3 +133,83 @@ def test_latencies_are_those_of_the_report(database):
     rows = database.run("select latency_dur from sched_latency_for_running_interval").fetchall()
     with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
         assert sorted(ns for (ns,) in rows) == list(analyse_sched(trace).latency().values)
+
+
+def test_begins_have_the_next_end(made):
+    run = made(begins=[(10, 0), (12, 0), (30, 0)], ends=[(10, 0), (20, 0)])
+    assert run("from interval_create('begins', 'ends')") == [(10, 10), (12, 8)]
+
+
+def test_intervals_are_cut_where_others_begin_and_end(made):
+    run = made(spans=[(0, 10), (5, 10), (10, 5), (90, -1)])
+    assert run("select ts, dur, id from interval_self_intersect('spans')") == [
+        (0, 5, 0),
+        (5, 5, 0),
+        (5, 5, 1),
+        (10, 5, 1),
+        (10, 5, 2),
+    ]
+
+
+def test_every_table_of_an_analysis_has_its_name_here():
+    own = {"folded_stacks", "latency", "service_request", "service_part"}
+    known = set(TABLES.values())
+    with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
+        for analysis in ANALYSES:
+            if any(option.is_needed for option in OPTIONS.get(analysis, ())):
+                continue
+            try:
+                tables = analyse(trace, analysis).tables
+            except tp.TracepointError:
+                continue
+            assert {(analysis, name) for name in tables if name not in own} <= known
+
+
+def test_slices_are_of_what_was_recorded(tmp_path):
+    schedule = Schedule()
+    schedule.switch(5, 0, 0, "R", 7)
+    schedule.add(10, 0, "raw_syscalls:sys_enter", {"id": 0}, 7)
+    schedule.add(30, 0, "raw_syscalls:sys_exit", {"id": 0}, 7)
+    path = tmp_path / "made.dat"
+    query = """select s.ts, s.dur, s.name, tid from slice s join thread_track k on s.track_id = k.id
+     join thread using (utid)"""
+    path.write_bytes(schedule.data())
+    with tp.open_trace(path) as trace:
+        assert AnalysisDatabase(trace).run(query).fetchall() == [(10_000, 20_000, "sys_read", 7)]
+    schedule.add(40, 1, "irq:softirq_entry", {"vec": 1}, 7)
+    schedule.add(45, 1, "irq:softirq_exit", {"vec": 1}, 7)
+    path.write_bytes(schedule.data())
+    with tp.open_trace(path) as trace:
+        database = AnalysisDatabase(trace)
+        assert database.run("select name, dur from slice order by ts").fetchall() == [
+            ("sys_read", 20_000),
+            ("TIMER", 5000),
+        ]
+        tracks = "select s.name, k.name, cpu from slice s join cpu_track k on s.track_id = k.id"
+        assert database.run(tracks).fetchall() == [("TIMER", "SoftIrq Cpu 1", 1)]
+    schedule = Schedule("sched:sched_switch")
+    schedule.switch(5, 0, 0, "R", 7)
+    path.write_bytes(schedule.data())
+    with tp.open_trace(path) as trace, pytest.raises(tp.TracepointError, match=r"slice: .*sys_enter"):
+        AnalysisDatabase(trace).run("from slice")
+
+
+def test_cycles_are_those_of_trace_12(tmp_path):
+    path = tmp_path / "made.dat"
+    path.write_bytes(trace_12().data())
+    with tp.open_trace(path) as trace:
+        database = AnalysisDatabase(trace)
+        query = "select cpu, millicycles, min_freq, max_freq, runtime from cpu_cycles_per_cpu"
+        assert database.run(query).fetchall() == [(0, 70_800_000, 1_200_000, 2_400_000, 34_000)]
+        (whole,) = database.run("select millicycles, avg_freq from cpu_cycles").fetchall()
+        assert whole == (70_800_000, round(70_800_000 * 1000 / 34_000))
+
+
+def test_what_threads_use_adds_up_to_what_cpus_do(database):
+    query = """select sum(part.unnormalized_utilization) from (select utid from thread where is_idle = 0) t,
+     lateral (select sum(dur) / 10000000 as unnormalized_utilization from busy_cpus b where b.utid = t.utid) part"""
+    (whole,) = database.run("select sum(dur) from active_cpus where dur > 0").fetchall()[0]
+    assert database.run(query).fetchall()[0][0] * 10_000_000 == pytest.approx(whole)
+    utid, dur = database.run("select utid, sum(dur) from busy_cpus group by 1 order by 2 desc").fetchall()[0]
+    rows = database.run(f"from cpu_thread_utilization_per_period(10000000, {utid})").fetchall()
+    assert sum(busy for _, _, busy in rows) * 10_000_000 == pytest.approx(dur)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.registry import analyse
 from tracepoint.analysis.sql.macros import MACROS
-from tracepoint.analysis.sql.views import TABLES, VIEWS
+from tracepoint.analysis.sql.views import TABLES, UNIONS, VIEWS
 from tracepoint.convert.sql import WORD, TraceDatabase, quoted
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
@@ -67,6 +67,8 @@ class AnalysisDatabase(TraceDatabase):
                 self._reasons[name] = reasons[0]
             else:
                 self.connection.execute(f"create or replace view {name} as {sql}" if name in VIEWS else sql)
+        elif name in UNIONS:
+            self._put_together(name)
         elif name in TABLES or name in self._made:
             try:
                 table = self._made[name]() if name in self._made else self._table(*TABLES[name])
@@ -75,6 +77,22 @@ class AnalysisDatabase(TraceDatabase):
                 return
             self.connection.register(f"made:{name}", table)
             self.connection.execute(f"create or replace view {name} as from {quoted(f'made:{name}')}")
+
+    def _put_together(self, name: str) -> None:
+        """Make a view of the parts whose tables are there."""
+        parts = []
+        for table, part in UNIONS[name]:
+            used = _names(part)
+            for word in used:
+                self._define(word)
+            reasons = [self._reasons[word] for word in sorted(used) if word in self._reasons]
+            if reasons:
+                self._reasons.setdefault(name, f"{table}: {reasons[0]}")
+            else:
+                parts.append(f"({part})")
+        if parts:
+            self._reasons.pop(name, None)
+            self.connection.execute(f"create or replace view {name} as {' union all by name '.join(parts)}")
 
     def _table(self, analysis: str, name: str) -> ColumnTable:
         report = self._reports.get(analysis)

@@ -66,14 +66,32 @@ from $a window track as (partition by track_id order by ts) order by ts
 
 # A row counts in each period that it is in, for its part of it.
 _UTILIZATION = """
-create macro cpu_utilization_per_period(period) as table
+create macro $name(period$argument) as table
 with parts as (select unnest(range(ts // period, (ts + dur - 1) // period + 1)) as n, ts, dur
-               from active_cpus where dur > 0),
+               from $source where dur > 0$chosen),
      sums as (select n, sum(least(ts + dur, (n + 1) * period) - greatest(ts, n * period)) / period as busy
               from parts group by n)
 select (n * period)::bigint as ts, busy / (select max(cpu) + 1 from sched) as utilization,
        busy as unnormalized_utilization
 from sums order by ts
+"""
+
+
+# From each begin to the first end after it.
+_CREATE = """
+select s.ts, e.ts - s.ts as dur from (select ts from $a) s asof join (select ts from $b) e on s.ts < e.ts
+order by s.ts
+"""
+
+# Cut where any row begins or ends: a row for each piece and each row that covers it.
+_SELF = """
+with covering as (select * from $a where dur > 0),
+edges as (select ts from covering union select ts + dur from covering),
+pieces as (select ts, lead(ts) over (order by ts) - ts as dur, row_number() over (order by ts) as group_id
+           from edges)
+select p.ts, p.dur, p.group_id, c.id
+from pieces p join covering c on c.ts <= p.ts and p.ts < c.ts + c.dur where p.dur is not null
+order by p.ts, c.id
 """
 
 
@@ -107,7 +125,16 @@ def _macro(name: str, sql: str, words: tuple[str, ...]) -> str:
 def _macros() -> dict[str, str]:
     found = {
         "counter_leading_intervals": _macro("counter_leading_intervals", _LEADING, ("a",)),
-        "cpu_utilization_per_period": _UTILIZATION,
+        "interval_create": _macro("interval_create", _CREATE, ("a", "b")),
+        "interval_self_intersect": _macro("interval_self_intersect", _SELF, ("a",)),
+        **{
+            name: _with(_UTILIZATION, name=name, argument=argument, source=source, chosen=chosen)
+            for name, argument, source, chosen in (
+                ("cpu_utilization_per_period", "", "active_cpus", ""),
+                ("cpu_thread_utilization_per_period", ", thread", "busy_cpus", " and utid = thread"),
+                ("cpu_process_utilization_per_period", ", process", "busy_processes", " and upid = process"),
+            )
+        },
     }
     steps = {
         "a_steps": _with(_STEPS, t="a"),

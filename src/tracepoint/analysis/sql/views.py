@@ -13,6 +13,36 @@ TABLES = {
     "spurious_sched_wakeup": ("sched", "spurious_sched_wakeup"),
     "cpu_idle_counters": ("power", "cpu_idle_counters"),
     "cpu_frequency_counters": ("power", "cpu_frequency_counters"),
+    "linux_irqs": ("irq", "linux_irqs"),
+    "linux_hard_irqs": ("irq", "linux_hard_irqs"),
+    "linux_soft_irqs": ("irq", "linux_soft_irqs"),
+    "softirq_wait": ("irq", "softirq_wait"),
+    "work_wait": ("irq", "work_wait"),
+    "syscall": ("syscalls", "syscall"),
+    "page_fault": ("faults", "page_fault"),
+    "trap": ("traps", "trap"),
+    "signal": ("traps", "signal"),
+    "reclaim": ("swap", "reclaim"),
+    "block_request": ("block", "block_request"),
+    "linux_active_block_io_operations_by_device": ("block", "linux_active_block_io_operations_by_device"),
+    "lock_contention": ("locks", "lock_contention"),
+    "allocation": ("memory", "allocation"),
+}
+#: Tables that are put together from those that a recording has the events of: of each the table and its SQL.
+UNIONS = {
+    # A thread has the track 4 utid, a CPU the tracks 4 cpu + 1 for interrupts and 4 cpu + 2 for softirqs.
+    "slice_rows": (
+        (
+            "syscall",
+            """
+select s.ts, s.dur, 4 * utid as track_id, 'sys_' || s.name as name
+from syscall s asof join thread_begins b on s.tid = b.tid and s.ts >= b.begin_ts""",
+        ),
+        (
+            "linux_irqs",
+            "select ts, dur, 4 * cpu + if(is_soft_irq = 1, 2, 1) as track_id, name from linux_irqs",
+        ),
+    ),
 }
 
 _LATENCY = """
@@ -23,6 +53,16 @@ from (select id, ts, utid, state, lag(id) over thread as runnable_id, lag(dur) o
       from thread_state window thread as (partition by utid order by id)) running
 join sched on sched.utid = running.utid and sched.ts = running.ts
 where running.state = 'Running' and runnable_flags & 13 = 8"""
+
+
+def _cycles(key: str, source: str) -> str:
+    """Return the SQL for cycles of what is in `source`, by `key`."""
+    return f"""
+select {key}sum(millicycles)::bigint as millicycles, (sum(millicycles) / 1000000000)::bigint as megacycles,
+       sum(dur)::bigint as runtime, min(freq) as min_freq, max(freq) as max_freq,
+       (sum(millicycles) * 1000 / sum(dur))::bigint as avg_freq
+from {source}"""  # noqa: S608 - both are ours
+
 
 #: The SQL of a view.
 VIEWS = {
@@ -82,5 +122,33 @@ from cpu_idle_counters
 union all
 select distinct track_id, 'cpufreq', 'cpu_frequency', null, 0, 'kHz', null, cpu
 from cpu_frequency_counters""",
+    "thread_begins": """
+select tid, utid, case when row_number() over (partition by tid order by utid) > 1 then start_ts end as start,
+       coalesce(start, -9223372036854775808) as begin_ts
+from thread_rows where not is_idle""",
+    "slice": """
+select row_number() over (order by ts, track_id) - 1 as id, ts, dur, track_id,
+       null::varchar as category, name, 0 as depth, null::bigint as parent_id,
+       null::bigint as arg_set_id, null::varchar as cat,
+       row_number() over (order by ts, track_id) - 1 as slice_id
+from slice_rows""",
+    "thread_track": "select 4 * utid as id, name, utid from thread_rows",
+    "cpu_track": """
+select unnest([4 * cpu + 1, 4 * cpu + 2]) as id,
+       unnest(['Irq Cpu ' || cpu, 'SoftIrq Cpu ' || cpu]) as name, cpu
+from (select distinct cpu from linux_irqs)""",
+    "cpu_freqs": "select ts, dur, cpu, freq from cpu_frequency_counters where dur > 0",
+    "busy_cpus": """
+select ts, dur, cpu, utid from sched join thread_rows using (utid) where is_idle = 0 and dur > 0""",
+    "busy_processes": """
+select ts, dur, upid from busy_cpus join thread using (utid) where upid is not null""",
+    # A kilohertz is a millionth of a cycle in a nanosecond.
+    "busy_cycles": """
+select cpu, utid, dur, freq, dur::hugeint * freq / 1000 as millicycles
+from span_join_by('busy_cpus', 'cpu_freqs', 'cpu')""",
+    "cpu_cycles": _cycles("", "busy_cycles having count(*) > 0"),
+    "cpu_cycles_per_cpu": _cycles("cpu, ", "busy_cycles group by cpu"),
+    "cpu_cycles_per_thread": _cycles("utid, ", "busy_cycles group by utid"),
+    "cpu_cycles_per_process": _cycles("upid, ", "busy_cycles join thread using (utid) group by upid"),
     "cpu_utilization_per_second": "from cpu_utilization_per_period(1000000000)",
 }

@@ -66,20 +66,33 @@ def lost_places(records, rng, share, per_page=8):
     return lost
 
 
-def checks(samples, truth):
+def _given(bounds):
+    return bounds
+
+
+def seen_alone(bounds):
+    """A figure as it would be without bounds: what was seen, and no more."""
+    return Bounds(bounds.low, bounds.low)
+
+
+def checks(samples, truth, of=_given):
     """Whether each bound of a distribution is true; `truth` are all values in ns."""
     truth = sorted(truth)
-    yield samples.count.low <= len(truth) and _below(len(truth), samples.count.high)
-    yield samples.sum.low <= sum(truth) and _below(sum(truth), samples.sum.high)
+    yield _holds(of(samples.count), len(truth))
+    yield _holds(of(samples.sum), sum(truth))
     for q in QUANTILES:
         bounds = samples.quantile(q)
         if bounds is not None and truth:
-            true = truth[max(ceil(q * len(truth)), 1) - 1]
-            yield bounds.low <= true and _below(true, bounds.high)
+            yield _holds(of(bounds), truth[max(ceil(q * len(truth)), 1) - 1])
 
 
-def _below(value, high):
-    return high is None or value <= high
+def _holds(bounds, value):
+    return bounds.low <= value and (bounds.high is None or value <= bounds.high)
+
+
+def shown_rate(what, counts):
+    """Print which part of bounds was true."""
+    print(f"{what}: {counts[True]:,} of {counts.total():,} bounds hold, {counts[True] / counts.total():.2%}")  # noqa: T201
 
 
 def held(records, truth, figures, rng, folder, n_times=6):
@@ -94,21 +107,25 @@ def held(records, truth, figures, rng, folder, n_times=6):
             found = figures(schedule_of(records, lost), folder)
             for group, samples in found.items():
                 counts.update(checks(samples, truth.get(group, [])))
+    shown_rate(f"{figures.__module__.rpartition('test_')[2]}, generated", counts)
     return counts[True] / max(counts.total(), 1), counts.total()
 
 
 _NAMES = (Unit.WORD, Unit.NUMBER, Unit.ADDRESS)
 
 
-def figure_checks(found, truth):
-    """Whether each bound of a report is true: (section, column), and a bool; `truth` is of the whole recording."""
+def figure_checks(found, truth, of=_given):
+    """Whether each bound of a report is true: (section, column), and a bool; `truth` is of the whole recording.
+
+    `of` makes what is checked of a bound.
+    """
     whole = {section.key: section for section in truth.sections()}
     for section in found.sections():
         true = whole[section.key]
         if isinstance(section, DistributionSection):
             for name, samples in section.groups.items():
                 values = true.groups[name].values if name in true.groups else ()
-                yield from (((section.key, name), is_true) for is_true in checks(samples, values))
+                yield from (((section.key, name), is_true) for is_true in checks(samples, values, of))
             continue
         rows = {_name_of(section, row): row for row in true.rows}
         for row in section.rows:
@@ -117,13 +134,15 @@ def figure_checks(found, truth):
                 if isinstance(value, Bounds):
                     figure = 0 if own is None else own[at]
                     figure = figure.low if isinstance(figure, Bounds) else figure
-                    is_true = value.low <= figure and _below(figure, value.high)
-                    yield (section.key, section.headings[at].key), is_true
+                    yield (section.key, section.headings[at].key), _holds(of(value), figure)
 
 
 def _name_of(section, row):
+    # `utid` numbers the threads of one reading, in the order in which they came.
     return tuple(
-        value for value, heading in zip(row, section.headings, strict=True) if heading.unit in _NAMES
+        value
+        for value, heading in zip(row, section.headings, strict=True)
+        if heading.unit in _NAMES and heading.key != "utid"
     )
 
 
@@ -136,4 +155,5 @@ def held_figures(records, analyse, rng, folder, n_times=4, schedule=schedule_of)
             made = schedule(records, lost_places(records, rng, share))
             for name, is_true in figure_checks(analysed(made, folder, analyse), truth):
                 counts.setdefault(name, Counter())[is_true] += 1
+    shown_rate(f"{analyse.__name__}, generated", sum(counts.values(), Counter()))
     return counts

@@ -90,7 +90,7 @@ def test_a_missing_event_is_named_with_what_it_gives(run, made):
         (("--cpu", "9"), "chosen CPUs"),
         (("--pid", "9999"), "chosen tasks"),
         (("--pid", "nobody*", "--cpu", "0"), "chosen tasks"),
-        (("--from", "5"), "nothing to compute"),
+        (("--from", "5"), "in this time: the recording is from 0.000000 to 0.000600 s"),
     ],
 )
 def test_a_choice_that_matches_nothing_ends_with_1(run, made, words, said, form):
@@ -105,6 +105,21 @@ def test_a_choice_that_matches_ends_with_0(run, made):
 def test_an_option_of_another_analysis_is_an_error(run):
     status, _, err = run("sched", CUT, "--begin", "sched:sched_waking")
     assert (status, "sched has no --begin" in err) == (2, True)
+
+
+def test_from_and_to_can_name_events_of_an_analysis_of_two(run):
+    events = ("softirq_raise", "irq:softirq_entry")
+    key = ("--key", "vec:common_cpu")
+    _, named, _ = run("latency", CUT, "--from", events[0], "--to", events[1], *key)
+    assert named
+    assert named == run("latency", CUT, "--begin", events[0], "--end", events[1], *key)[1]
+    # One may be a time all the same.
+    part = run("latency", CUT, "--begin", events[0], "--from", "10.64", "--to", events[1], *key)[1]
+    assert part not in ("", named)
+    status, _, err = run("sched", CUT, "--from", "sched_waking")
+    assert (status, "--from: 'sched_waking' is not a time in seconds" in err) == (2, True)
+    status, _, err = run("latency", CUT, "--begin", events[0], "--from", events[0])
+    assert (status, "both name an event" in err) == (2, True)
 
 
 def test_an_empty_task_is_an_error(run):

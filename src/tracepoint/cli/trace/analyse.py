@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse, needed_events, needs_of
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX_ROWS, Choice, TableSection
 from tracepoint.analysis.text import folded_lines, report_facts, report_lines
+from tracepoint.cli.numbers import nanoseconds
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.options import add_analysis_options, options_of
 from tracepoint.cli.trace.recordings import (
     add_instance_argument,
     add_part_arguments,
     buffer_named,
+    no_figures,
     open_file,
     warn_of_damage,
 )
@@ -23,12 +26,16 @@ from tracepoint.errors import TracepointError
 from tracepoint.wording import json_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tracepoint.analysis.registry import AnalysisOption
     from tracepoint.analysis.report import Report
     from tracepoint.analysis.sections import Section
     from tracepoint.cli.output import Output
+
+
+# The name of an event, which has a letter or a system that no time has.
+_EVENT = re.compile(r"[A-Za-z_]\w*(?::\w+)?")
 
 
 class _Help(argparse.Action):
@@ -104,7 +111,8 @@ def _add_common(
     parser.add_argument("--hist", action="store_true", help="show distributions as histograms too")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
     add_analysis_options(parser, own_options)
-    add_part_arguments(parser.add_argument_group("part to show"))
+    part = "part to show; --from and --to can name the events of --begin and --end instead"
+    add_part_arguments(parser.add_argument_group(part), read=_time_or_event)
     add_instance_argument(parser)
 
 
@@ -113,6 +121,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     What limits them goes to stderr.
     """
+    _take_events(args)
     options = options_of(args, [args.analysis])[args.analysis]
     if args.events:
         for name in needed_events(args.analysis, **options):
@@ -124,27 +133,50 @@ def run(args: argparse.Namespace, out: Output) -> int:
         trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)
         report = analyse(trace, args.analysis, **options)
         choice = Choice(args.cpu, args.pid, None if args.all or args.format == "json" else MAX_ROWS)
-        if args.format == "json":
-            out.line(json_line(report_facts(report, choice)))
-        elif args.format == "folded":
-            for line in folded_lines(report):
-                out.line(line)
-        else:
-            for line in report_lines(report, choice, has_histograms=args.hist):
-                out.line(line)
+        for line in _lines(report, choice, args):
+            out.line(line)
         for note in report.notes():
             out.say(f"tracepoint: {note}")
         warn_of_damage(args.file, file.damage, out)
-        if _report_empty(report, choice, out):
+        if not report.has_figures:
+            out.say(f"tracepoint: {no_figures(file, args)}")
+            return EXIT_FINDINGS
+        if _is_choice_empty(report, choice, out):
             return EXIT_FINDINGS
         return EXIT_IN_PART if args.strict and not report.coverage.is_complete else EXIT_DONE
 
 
-def _report_empty(report: Report, choice: Choice, out: Output) -> bool:
-    """Report that there are no figures, or none of the chosen CPUs or of the chosen tasks; return it."""
-    if not report.has_figures:
-        out.say("tracepoint: there is nothing to compute figures from in this time")
-        return True
+def _lines(report: Report, choice: Choice, args: argparse.Namespace) -> Iterable[str]:
+    """Return a report in the form that was asked for."""
+    if args.format == "json":
+        return [json_line(report_facts(report, choice))]
+    if args.format == "folded":
+        return folded_lines(report)
+    return report_lines(report, choice, has_histograms=args.hist)
+
+
+def _time_or_event(text: str) -> int | str:
+    """Read a time in seconds, or the name of an event, which some analyses take there."""
+    return text if _EVENT.fullmatch(text) else nanoseconds(text)
+
+
+def _take_events(args: argparse.Namespace) -> None:
+    """Take events of `--from` and `--to` for those of `--begin` and `--end`; raises TracepointError."""
+    taken = {option.name for option in OPTIONS.get(args.analysis, ())}
+    for option, place, name in (("--from", "start", "begin"), ("--to", "stop", "end")):
+        value = getattr(args, place)
+        if not isinstance(value, str):
+            continue
+        if name not in taken:
+            raise TracepointError(f"{option}: {value[:40]!r} is not a time in seconds")
+        if getattr(args, name) is not None:
+            raise TracepointError(f"--{name} and {option} both name an event: {option} can be a time too")
+        setattr(args, name, value)
+        setattr(args, place, None)
+
+
+def _is_choice_empty(report: Report, choice: Choice, out: Output) -> bool:
+    """Report that there are no figures of the chosen CPUs or of the chosen tasks; return it."""
     whole = [_size(section) for section in report.sections(ALL)]
     choices = {
         "CPUs": None if choice.cpus is None else ALL._replace(cpus=choice.cpus),

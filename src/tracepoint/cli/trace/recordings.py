@@ -18,7 +18,7 @@ from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from tracepoint.cli.output import Output
     from tracepoint.tracefile.buffers import TraceBuffer
@@ -62,10 +62,12 @@ def add_filter_arguments(parser: argparse.ArgumentParser, stop: str = "--to") ->
     )
 
 
-def add_part_arguments(group: argparse._ArgumentGroup, stop: str = "--to") -> None:
-    """Add what chooses a part of a recording: times (`stop` names their end), CPUs and tasks."""
-    group.add_argument("--from", dest="start", type=nanoseconds, metavar="S", help="from this second on")
-    group.add_argument(stop, dest="stop", type=nanoseconds, metavar="S", help="before this second")
+def add_part_arguments(
+    group: argparse._ArgumentGroup, stop: str = "--to", read: Callable[[str], int | str] = nanoseconds
+) -> None:
+    """Add what chooses a part of a recording: CPUs, tasks, and times, as `read` reads them."""
+    group.add_argument("--from", dest="start", type=read, metavar="S", help="from this second on")
+    group.add_argument(stop, dest="stop", type=read, metavar="S", help="before this second")
     group.add_argument("--cpu", type=_cpus, metavar="LIST", help="of these CPUs: 0-3,8")
     group.add_argument(
         "--pid",
@@ -211,6 +213,17 @@ def report_empty(trace: Trace, out: Output) -> bool:
     else:
         out.say("tracepoint: no record that is chosen is of these events")
     return True
+
+
+def no_figures(file: Container, args: argparse.Namespace) -> str:
+    """Return why an analysis has no figures: there is nothing to compute them from in the chosen time."""
+    if args.start is None and args.stop is None:
+        return "there is nothing to compute figures from"
+    first, last = Trace(file, args.instance).span
+    return (
+        "there is nothing to compute figures from in this time: "
+        f"the recording is from {first / 1e9:.6f} to {last / 1e9:.6f} s"
+    )
 
 
 def warn_of_damage(file: str, damages: Sequence[Damage], out: Output) -> None:

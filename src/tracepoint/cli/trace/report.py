@@ -14,6 +14,7 @@ from tracepoint.cli.trace.recordings import (
     add_instance_argument,
     buffer_named,
     check_output,
+    no_figures,
     open_file,
     warn_of_damage,
     writing_to,
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)
         reports = [analyse(trace, name, **own) for name, own in options.items()]
         if not any(report.has_figures for report in reports):
-            out.say("tracepoint: there is nothing to compute figures from in this time: no page is written")
+            out.say(f"tracepoint: no page is written: {no_figures(file, args)}")
             return EXIT_FINDINGS
         with writing_to(args.output, out, is_text=True) as path:
             make_report(trace, reports, title=args.title, catalog=args.catalog).write(path)

@@ -93,8 +93,8 @@ class PairMachine:
         # When the last record of a key was, where a loss may hide the first of several begins.
         self._seen: dict[Hashable, int] | None = {} if order is Order.FIRST and gaps else None
 
-    def begin(self, key: Hashable, row: int, ts: int, cpu: int) -> None:
-        """Take a begin."""
+    def begin(self, key: Hashable, row: int, ts: int, cpu: int) -> bool:
+        """Take a begin; return whether it is one, and not part of another (`Order.FIRST`)."""
         found = self._open.get(key)
         if self._seen is not None:
             since = self._seen.get(key, MIN_TIME)
@@ -103,14 +103,15 @@ class PairMachine:
                 ts = self._first_possible(since, ts, cpu)
         if not found:
             self._open[key] = [(row, ts, cpu)]
-            return
+            return True
         self._drop_hidden(found, ts)
         if found and self._is_one:
             if self._order is Order.FIRST:
                 self._n_inner += 1
-                return
+                return False
             self._without_end.append(found.pop()[0])
         found.append((row, ts, cpu))
+        return True
 
     def end(self, key: Hashable, row: int, ts: int) -> int:
         """Take an end; return the row of its begin, NO_ROW without one."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
-    Take = Callable[[int, int, int], None]
+    Take = Callable[[int, int, int], object]
 
 
 class AnalysisRecords:

@@ -75,7 +75,8 @@ class Reclaims:
 
     def begin(self, kind: str, ts: int, cpu: int, tid: int) -> None:
         """A task begins to reclaim."""
-        self._pairs[kind].begin(tid, len(self.ts), ts, cpu)
+        if not self._pairs[kind].begin(tid, len(self.ts), ts, cpu):
+            return
         self.ts.append(ts)
         self.dur.append(UNKNOWN)
         self.n_freed.append(UNKNOWN)

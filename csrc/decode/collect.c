@@ -6,7 +6,10 @@
 #include "collect.h"
 #include "sieve.h"
 
-enum { NO_SLOT = 0xFFFF, FIRST_PIECE = 1 << 11, LAST_PIECE = 1 << 18 };
+#include <errno.h>
+#include <unistd.h>
+
+enum { FIRST_PIECE = 1 << 11, LAST_PIECE = 1 << 18, FILE_BLOCK = 1 << 18 };
 
 /*
  * `slot_of` gives the slot of an event's id; `base` is the data of the page at hand, `page_cpu` its CPU so far.
@@ -17,7 +20,8 @@ struct collector {
 	struct tp_layout layout;
 	int64_t start, stop;
 	uint64_t n_pages, early, late;
-	uint16_t *slot_of;
+	Py_buffer slots_of_ids;
+	const uint16_t *slot_of;
 	PyObject *held_pool, *held_sieve;
 	struct tp_pool *pool;
 	const struct tp_sieve *sieve;
@@ -116,7 +120,7 @@ static tp_always_inline void take_record(void *to, uint64_t stamp, uint32_t at, 
 	if (size < 2)
 		return;
 	number = collector->slot_of[tp_record_id(data, collector->layout.is_big)];
-	if (number != NO_SLOT)
+	if (number < collector->n_slots)
 		take(collector, number, stamp, data, size);
 }
 
@@ -136,7 +140,7 @@ static tp_always_inline void take_chosen(void *to, uint64_t stamp, uint32_t at, 
 	if (sieve->new_id)
 		id = sieve->new_id[id];
 	number = collector->slot_of[id];
-	if (number == NO_SLOT || !tp_sieve_keeps(sieve, collector->page_cpu, stamp, data, size))
+	if (number >= collector->n_slots || !tp_sieve_keeps(sieve, collector->page_cpu, stamp, data, size))
 		return;
 	kept = take(collector, number, stamp, data, size);
 	if (kept && sieve->new_id)
@@ -174,29 +178,27 @@ static void collector_free(PyObject *capsule)
 		tp_empty_slot(&collector->slots[n]);
 	Py_XDECREF(collector->held_pool);
 	Py_XDECREF(collector->held_sieve);
+	if (collector->slots_of_ids.obj)
+		PyBuffer_Release(&collector->slots_of_ids);
 	free(collector->slots);
-	free(collector->slot_of);
 	free(collector);
 }
 
-/* Copy the slot of each event; false with an exception where there is not one for each id. */
-static bool load_slots(struct collector *collector, const Py_buffer *slots)
+/* Look at the slot of each event where it is; false with an exception where there is not one for each id. */
+static bool load_slots(struct collector *collector)
 {
-	if (slots->len != (Py_ssize_t)(TP_N_IDS * sizeof(*collector->slot_of))) {
+	const Py_buffer *slots = &collector->slots_of_ids;
+
+	if (slots->len != (Py_ssize_t)(TP_N_IDS * sizeof(*collector->slot_of)) ||
+	    (uintptr_t)slots->buf % sizeof(*collector->slot_of)) {
 		PyErr_SetString(PyExc_ValueError, "not one slot for each id");
 		return false;
 	}
-	collector->slot_of = malloc((size_t)slots->len);
+	collector->slot_of = slots->buf;
 	collector->slots = calloc(collector->n_slots + 1, sizeof(*collector->slots));
-	if (!collector->slot_of || !collector->slots) {
+	if (!collector->slots)
 		PyErr_NoMemory();
-		return false;
-	}
-	memcpy(collector->slot_of, slots->buf, (size_t)slots->len);
-	for (unsigned int id = 0; id < TP_N_IDS; id++)
-		if (collector->slot_of[id] >= collector->n_slots)
-			collector->slot_of[id] = NO_SLOT;
-	return true;
+	return collector->slots != NULL;
 }
 
 /* Hold what is shared: the pool, and a sieve or None; false with an exception for other objects. */
@@ -219,7 +221,6 @@ PyObject *tp_collector(PyObject *module, PyObject *args)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	PyObject *made, *pool, *sieve;
-	Py_buffer slots;
 
 	(void)module;
 	if (!collector)
@@ -229,15 +230,14 @@ PyObject *tp_collector(PyObject *module, PyObject *args)
 		free(collector);
 		return NULL;
 	}
-	if (!PyArg_ParseTuple(args, "OOy*I" TP_LAYOUT_CODES "LL:collector", &pool, &sieve, &slots,
+	if (!PyArg_ParseTuple(args, "OOy*I" TP_LAYOUT_CODES "LL:collector", &pool, &sieve, &collector->slots_of_ids,
 			      &collector->n_slots, TP_LAYOUT_PLACES(collector->layout), &collector->start,
 			      &collector->stop)) {
 		Py_DECREF(made);
 		return NULL;
 	}
-	if (!hold(collector, pool, sieve) || !load_slots(collector, &slots) || !tp_check_layout(&collector->layout))
+	if (!hold(collector, pool, sieve) || !load_slots(collector) || !tp_check_layout(&collector->layout))
 		Py_CLEAR(made);
-	PyBuffer_Release(&slots);
 	return made;
 }
 
@@ -294,6 +294,74 @@ PyObject *tp_collect_pages(PyObject *module, PyObject *args)
 	}
 	PyBuffer_Release(&data);
 	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+/*
+ * Collect a part of a file, a block that stays in the cache at a time: no page is mapped, and the GIL is not asked for
+ * between blocks.  Return how many bytes of whole pages there were, a negative errno where it cannot be read.
+ */
+static int64_t collect_file(struct collector *collector, int fd, uint64_t at, uint64_t size, int32_t cpu)
+{
+	uint64_t page_size = tp_page_size(&collector->layout), done = 0;
+	uint64_t room = FILE_BLOCK / page_size * page_size;
+	unsigned char *block;
+
+	room = room ? room : page_size;
+	block = malloc(room);
+	if (!block)
+		return -ENOMEM;
+	while (done < size && !collector->has_failed) {
+		uint64_t wanted = size - done < room ? size - done : room, held = 0;
+
+		while (held < wanted) {
+			ssize_t n = pread(fd, block + held, wanted - held, (off_t)(at + done + held));
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n < 0) {
+				free(block);
+				return -errno;
+			}
+			if (!n)
+				break;
+			held += (uint64_t)n;
+		}
+		collect(collector, block, held, cpu);
+		done += held;
+		if (held < wanted)
+			break;
+	}
+	free(block);
+	return (int64_t)done;
+}
+
+PyObject *tp_collect_file(PyObject *module, PyObject *args)
+{
+	struct collector *collector;
+	unsigned long long at, size;
+	int64_t done = 0;
+	PyObject *capsule;
+	int fd, cpu;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OiKKi:collect_file", &capsule, &fd, &at, &size, &cpu))
+		return NULL;
+	collector = acquire(capsule);
+	if (!collector)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	done = collect_file(collector, fd, at, size, cpu);
+	Py_END_ALLOW_THREADS
+	if (collector->has_failed)
+		done = -ENOMEM;
+	release(collector);
+	if (done == -ENOMEM)
+		return PyErr_NoMemory();
+	if (done < 0) {
+		errno = (int)-done;
+		return PyErr_SetFromErrno(PyExc_OSError);
+	}
+	return PyLong_FromLongLong(done);
 }
 
 /* Put the shown time in place of the stamp, where it is stamp * mult / 2**n_bits + offset. */

@@ -76,6 +76,7 @@ PyObject *tp_sift_pages(PyObject *module, PyObject *args);
 PyObject *tp_make_pool(PyObject *module, PyObject *args);
 PyObject *tp_collector(PyObject *module, PyObject *args);
 PyObject *tp_collect_pages(PyObject *module, PyObject *args);
+PyObject *tp_collect_file(PyObject *module, PyObject *args);
 PyObject *tp_collected(PyObject *module, PyObject *capsule);
 PyObject *tp_remap(PyObject *module, PyObject *args);
 PyObject *tp_join_ends(PyObject *module, PyObject *parts);
@@ -101,6 +102,7 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 	{ "pool", tp_make_pool, METH_NOARGS, "pool(): memory that collectors share" },				\
 	{ "collector", tp_collector, METH_VARARGS, "collector(pool, sieve, slots, n_slots, layout, start, stop)" },	\
 	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },		\
+	{ "collect_file", tp_collect_file, METH_VARARGS, "collect_file(collector, fd, at, size, cpu): bytes read" },	\
 	{ "collected", tp_collected, METH_O, "collected(collector): pages, the last early and the first late one" }, \
 	{ "remap", tp_remap, METH_VARARGS, "remap(indices, table): other numbers for those of words" },		\
 	{ "join_ends", tp_join_ends, METH_O, "join_ends(tuple of ends): one array of ends" },			\

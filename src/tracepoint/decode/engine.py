@@ -46,7 +46,7 @@ _PART_CHUNKS = 256
 # Joining slices costs a fifth of the time, which only a table of gigabytes is worth.
 _SLICE_BYTES, _MIN_SLICES = 128 << 20, 8
 _MAX_SLICES = 512
-_SLICE_ROWS = 1 << 16
+_SLICE_ROWS = 1 << 15
 _NO_SLOT = 0xFFFF
 
 
@@ -294,8 +294,13 @@ def _collect(
         collector = decode.collector(pool, sieve, slots, len(plans), layout_numbers(part.layout), *stamps)
         # Records are chosen where they are found, without pages of the chosen ones.
         whole = part if sieve is None else replace(part, sieve=None)
-        for data in counters[at].blocks() if counters else (data for data, _ in _blocks(whole)):
-            decode.collect_pages(collector, data, part.cpu)
+        if not counters and (number := whole.descriptor) is not None:
+            n_bytes = decode.collect_file(collector, number, whole.offset, whole.size, whole.cpu)
+            if n_bytes < whole.size:
+                whole.report_end(whole.offset + n_bytes)
+        else:
+            for data in counters[at].blocks() if counters else (data for data, _ in _blocks(whole)):
+                decode.collect_pages(collector, data, part.cpu)
         if part.time_map is not None:
             decode.show_times(collector, part.time_map.numbers or part.time_map)
         return collector

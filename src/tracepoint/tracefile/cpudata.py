@@ -13,7 +13,7 @@ from tracepoint.record.pages import read_pages, records_of
 from tracepoint.tracefile.compression import MAX_CHUNK
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.mapping import read_at
+from tracepoint.tracefile.mapping import MappedFile, read_at
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Sieve, shown_time, signed_time
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     Report = Callable[[Damage], None]
 
-# Stays in the cache from reading it to decoding it.
-_BLOCK = 1 << 19
+# Less is not in the cache for longer, and two threads ask for the GIL more often.
+_BLOCK = 1 << 20
 _COUNT_SIZE = 4
 _MAX_CHUNKS = 1_000_000
 # The sizes before the data of a chunk.
@@ -118,9 +118,18 @@ class CpuData:
             block = read_at(self.data, at, stop)
             yield block, at
             if len(block) < stop - at:
-                reason = f"the file became {stop - at - len(block)} bytes shorter while it was read"
-                self.report(Damage(self.cpu, at + len(block), reason))
+                self.report_end(at + len(block))
                 return
+
+    @property
+    def descriptor(self) -> int | None:
+        """The descriptor of the file where the pages stand as they are read; None where they do not."""
+        return self.data.fileno() if self.is_plain and isinstance(self.data, MappedFile) else None
+
+    def report_end(self, at: int) -> None:
+        """Report that the file ends before the data, at a place where it did not when it was opened."""
+        n_missing = self.offset + self.size - at
+        self.report(Damage(self.cpu, at, f"the file became {n_missing} bytes shorter while it was read"))
 
     def _cursor(self) -> Cursor:
         # trace-cmd does not count the number of chunks itself in the size.

@@ -81,11 +81,16 @@ class MappedFile(mmap.mmap):
         made._number = os.dup(number)
         return made
 
-    def read_at(self, start: int, n_bytes: int) -> bytes:
-        """Return bytes of the file, fewer where it has become shorter; raises ValueError when closed."""
+    def fileno(self) -> int:
+        """Return the descriptor of the file; raises ValueError when it is closed."""
         if self._number < 0:
             raise ValueError("the file is closed")
-        return os.pread(self._number, n_bytes, start) if n_bytes > 0 else b""
+        return self._number
+
+    def read_at(self, start: int, n_bytes: int) -> bytes:
+        """Return bytes of the file, fewer where it has become shorter; raises ValueError when closed."""
+        number = self.fileno()
+        return os.pread(number, n_bytes, start) if n_bytes > 0 else b""
 
     def close(self) -> None:
         """Unmap and close the file."""

@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.harness import MissingError, Row, environment
+from tracepoint.decode.engine import read_columns
 from tracepoint.decode.trace import open_trace
 from tracepoint.record.decode import DECODE
 from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.options import ClockSample, TimeShift
 from tracepoint.tracefile.sieve import Sieve
+from tracepoint.tracefile.timing import TimeMap
 from tracepoint.tracefile.write import write_tracedat
 
 if TYPE_CHECKING:
@@ -259,6 +262,23 @@ def filter_before_decoding() -> Row:
     return Row("a table against where prev_pid == 296", every / some, "times", 1, False, f"{some:.2f} s")
 
 
+def guest_clock() -> Row:
+    """One event's table with each time shifted from a guest's clock to its host's, against that without, in turns."""
+    samples = tuple(ClockSample(n * 10**9, 100 * n, 1) for n in range(200))
+    taken: list[list[float]] = [[], []]
+    with open_trace(recordings()[1], threads=1) as trace:
+        plain = trace.buffer.cpus if trace.buffer is not None else ()
+        shift = TimeMap(TimeShift(1, 1, (samples,) * (1 + max(cpu.cpu for cpu in plain))))
+        shifted = [replace(cpu, time_map=shift) for cpu in plain]
+        for _ in range(RUNS):
+            for cpus, times in zip((plain, shifted), taken, strict=True):
+                begin = time.process_time()
+                read_columns(cpus, [trace.format("sched_switch")], 1)
+                times.append(time.process_time() - begin)
+    whole, spent = map(statistics.median, taken)
+    return Row("table with TIME_SHIFT against without", spent / whole, "times", 2, True, f"{spent:.2f} s")
+
+
 def two_threads() -> Row:
     """The time of every field of every event on one thread against two."""
     if len(os.sched_getaffinity(0)) < 2:
@@ -286,5 +306,6 @@ ROWS = (
     memory_of_table,
     memory_of_parquet,
     filter_before_decoding,
+    guest_clock,
     two_threads,
 )

@@ -4,6 +4,7 @@
  * The twin is src/tracepoint/decode/rows.py.
  */
 #include "collect.h"
+#include "clock.h"
 #include "sieve.h"
 
 #include <errno.h>
@@ -99,7 +100,8 @@ static tp_always_inline unsigned char *take(struct collector *collector, uint32_
 		collector->early = collector->n_pages;
 		return NULL;
 	}
-	if (tp_unlikely((int64_t)stamp >= collector->stop)) {
+	/* The last time that there is stands for no limit. */
+	if (tp_unlikely((int64_t)stamp >= collector->stop && collector->stop != INT64_MAX)) {
 		if (!collector->late)
 			collector->late = collector->n_pages;
 		return NULL;
@@ -364,83 +366,37 @@ PyObject *tp_collect_file(PyObject *module, PyObject *args)
 	return PyLong_FromLongLong(done);
 }
 
-/* Put the shown time in place of the stamp, where it is stamp * mult / 2**n_bits + offset. */
-static void scale_stamps(struct tp_piece *piece, uint32_t mult, uint32_t n_bits, uint64_t offset)
+/* Put the shown time in place of the stamp. */
+static void show_times(struct tp_piece *piece, const struct tp_clock *clock)
 {
 	struct tp_record *records = tp_records_of(piece);
 
-	/* A sum of 64 bits may wrap around. */
+	/* A sum of 64 bits may wrap around, and a shift may go back. */
 	piece->may_go_back = true;
-	for (uint64_t n = 0; n < tp_n_records(piece); n++) {
-		unsigned __int128 scaled = (unsigned __int128)(uint64_t)records[n].stamp * mult;
-
-		records[n].stamp = (int64_t)((uint64_t)(scaled >> n_bits) + offset);
-	}
-}
-
-/* The same as a Python function of stamp and CPU says. */
-static bool convert_stamps(struct tp_piece *piece, PyObject *convert)
-{
-	struct tp_record *records = tp_records_of(piece);
-
-	piece->may_go_back = true;
-	for (uint64_t n = 0; n < tp_n_records(piece); n++) {
-		struct tp_record *record = &records[n];
-		PyObject *shown = PyObject_CallFunction(convert, "Ki", (unsigned long long)record->stamp, record->cpu);
-
-		record->stamp = shown ? (int64_t)PyLong_AsUnsignedLongLongMask(shown) : -1;
-		Py_XDECREF(shown);
-		if (PyErr_Occurred())
-			return false;
-	}
-	return true;
-}
-
-static bool convert_all(struct collector *collector, PyObject *convert)
-{
-	for (unsigned int n = 0; n < collector->n_slots; n++)
-		for (struct tp_piece *piece = collector->slots[n].first; piece; piece = piece->next)
-			if (!convert_stamps(piece, convert))
-				return false;
-	return true;
-}
-
-static bool scale_all(struct collector *collector, PyObject *numbers)
-{
-	unsigned long long offset;
-	unsigned int mult, n_bits;
-
-	if (!PyArg_ParseTuple(numbers, "IIK:times", &mult, &n_bits, &offset))
-		return false;
-	if (n_bits > 63) {
-		PyErr_SetString(PyExc_ValueError, "a shift of more than 63 bits");
-		return false;
-	}
-	Py_BEGIN_ALLOW_THREADS
-	for (unsigned int n = 0; n < collector->n_slots; n++)
-		for (struct tp_piece *piece = collector->slots[n].first; piece; piece = piece->next)
-			scale_stamps(piece, mult, n_bits, offset);
-	Py_END_ALLOW_THREADS
-	return true;
+	for (uint64_t n = 0; n < tp_n_records(piece); n++)
+		records[n].stamp = tp_shown_time(clock, (uint64_t)records[n].stamp, records[n].cpu);
 }
 
 PyObject *tp_show_times(PyObject *module, PyObject *args)
 {
-	PyObject *capsule, *convert;
+	PyObject *capsule, *given;
 	struct collector *collector;
+	const struct tp_clock *clock;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OO:show_times", &capsule, &convert))
+	if (!PyArg_ParseTuple(args, "OO:show_times", &capsule, &given))
 		return NULL;
-	collector = acquire(capsule);
+	clock = tp_clock_of(given);
+	collector = clock ? acquire(capsule) : NULL;
 	if (!collector)
 		return NULL;
-	if (PyTuple_Check(convert))
-		scale_all(collector, convert);
-	else
-		convert_all(collector, convert);
+	Py_BEGIN_ALLOW_THREADS
+	for (unsigned int n = 0; n < collector->n_slots; n++)
+		for (struct tp_piece *piece = collector->slots[n].first; piece; piece = piece->next)
+			show_times(piece, clock);
+	Py_END_ALLOW_THREADS
 	release(collector);
-	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+	Py_RETURN_NONE;
 }
 
 struct tp_slot *tp_slot_of(PyObject *capsule, unsigned int number)

@@ -4,7 +4,8 @@
  * sieve.c chooses records, sift.c writes pages of those, collect.c finds those of events, count.c and tasks.c count
  * those of events and tasks, merge.c puts them in the order of time, columns.c copies their fields, strings.c keeps
  * each string once, pieces.c has the memory of what is collected, join.c makes one column of several, numbers.c makes
- * columns of what is computed, before.c finds times before others, ids.c numbers keys, arrow.c hands over.
+ * columns of what is computed, clock.c shifts times, before.c finds times before others, ids.c numbers keys, arrow.c
+ * hands over.
  * The twins are in src/tracepoint/decode.
  */
 #ifndef TP_DECODE_COLUMNS_H
@@ -71,6 +72,7 @@ int tp_add_buffer_type(PyObject *module);
 
 PyObject *tp_count_pages(PyObject *module, PyObject *args);
 PyObject *tp_count_tasks(PyObject *module, PyObject *args);
+PyObject *tp_make_clock(PyObject *module, PyObject *args);
 PyObject *tp_sieve(PyObject *module, PyObject *args);
 PyObject *tp_sift_pages(PyObject *module, PyObject *args);
 PyObject *tp_make_pool(PyObject *module, PyObject *args);
@@ -97,7 +99,8 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 #define TP_COLUMN_METHODS											\
 	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, counts)" },			\
 	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at)" },			\
-	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, new_ids, programs, layout, start, stop)" },		\
+	{ "clock", tp_make_clock, METH_VARARGS, "clock(mult, n_bits, offset, interpolates, samples of each CPU)" }, \
+	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, new_ids, programs, layout, start, stop, clock)" },	\
 	{ "sift_pages", tp_sift_pages, METH_VARARGS, "sift_pages(sieve, data, cpu)" },				\
 	{ "pool", tp_make_pool, METH_NOARGS, "pool(): memory that collectors share" },				\
 	{ "collector", tp_collector, METH_VARARGS, "collector(pool, sieve, slots, n_slots, layout, start, stop)" },	\
@@ -106,7 +109,7 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 	{ "collected", tp_collected, METH_O, "collected(collector): pages, the last early and the first late one" }, \
 	{ "remap", tp_remap, METH_VARARGS, "remap(indices, table): other numbers for those of words" },		\
 	{ "join_ends", tp_join_ends, METH_O, "join_ends(tuple of ends): one array of ends" },			\
-	{ "show_times", tp_show_times, METH_VARARGS, "show_times(collector, convert)" },			\
+	{ "show_times", tp_show_times, METH_VARARGS, "show_times(collector, clock)" },			\
 	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot)" },				\
 	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" }, \
 	{ "fill_columns", tp_fill_columns, METH_VARARGS, "fill_columns(columns, slice)" },			\

@@ -21,6 +21,7 @@ static void sieve_free(PyObject *capsule)
 	free(sieve->programs);
 	free(sieve->slot_of);
 	free(sieve->new_id);
+	Py_XDECREF(sieve->held_clock);
 	free(sieve);
 }
 
@@ -78,10 +79,21 @@ static void check_slots(struct tp_sieve *sieve)
 			sieve->slot_of[id] = TP_SIEVE_NONE;
 }
 
+/* Hold the clock that is given; None for stamps that are times. */
+static bool hold_clock(struct tp_sieve *sieve, PyObject *clock)
+{
+	if (clock == Py_None)
+		return true;
+	sieve->clock = tp_clock_of(clock);
+	if (sieve->clock)
+		sieve->held_clock = Py_NewRef(clock);
+	return sieve->clock;
+}
+
 PyObject *tp_sieve(PyObject *module, PyObject *args)
 {
 	struct tp_sieve *sieve = calloc(1, sizeof(*sieve));
-	PyObject *made, *programs;
+	PyObject *made, *programs, *clock;
 	Py_buffer slots, new_ids;
 
 	(void)module;
@@ -90,12 +102,12 @@ PyObject *tp_sieve(PyObject *module, PyObject *args)
 		free(sieve);
 		return NULL;
 	}
-	if (!PyArg_ParseTuple(args, "y*y*O!" TP_LAYOUT_CODES "LL:sieve", &slots, &new_ids, &PyTuple_Type, &programs,
-			      TP_LAYOUT_PLACES(sieve->layout), &sieve->start, &sieve->stop)) {
+	if (!PyArg_ParseTuple(args, "y*y*O!" TP_LAYOUT_CODES "LLO:sieve", &slots, &new_ids, &PyTuple_Type, &programs,
+			      TP_LAYOUT_PLACES(sieve->layout), &sieve->start, &sieve->stop, &clock)) {
 		Py_DECREF(made);
 		return NULL;
 	}
-	if (!tp_check_layout(&sieve->layout) || !load_programs(sieve, programs) ||
+	if (!tp_check_layout(&sieve->layout) || !hold_clock(sieve, clock) || !load_programs(sieve, programs) ||
 	    !load_numbers(&sieve->slot_of, &slots) || !load_numbers(&sieve->new_id, &new_ids))
 		Py_CLEAR(made);
 	else

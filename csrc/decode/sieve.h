@@ -6,6 +6,7 @@
 #ifndef TP_DECODE_SIEVE_H
 #define TP_DECODE_SIEVE_H
 
+#include "clock.h"
 #include "columns.h"
 #include "head.h"
 #include "../filter.h"
@@ -15,7 +16,8 @@ enum { TP_SIEVE_ALL = 0xFFFE, TP_SIEVE_NONE = 0xFFFF };
 
 /*
  * `slot_of` gives the program of an event's id: TP_SIEVE_ALL for none, TP_SIEVE_NONE where no record is chosen.
- * `new_id` gives the id that is written in its place, NULL for the same one.
+ * `new_id` gives the id that is written in its place, NULL for the same one.  The window is one of stamps, with a
+ * `clock` of the times that it gives.
  */
 struct tp_sieve {
 	struct tp_layout layout;
@@ -23,14 +25,18 @@ struct tp_sieve {
 	unsigned int n_programs;
 	uint16_t *slot_of, *new_id;
 	void **programs;
+	PyObject *held_clock;
+	const struct tp_clock *clock;
 };
 
 /* Return the sieve that tp_sieve() made; NULL with an exception for another object. */
 const struct tp_sieve *tp_sieve_of(PyObject *capsule);
 
-static inline bool tp_is_in_window(const struct tp_sieve *sieve, uint64_t stamp)
+static inline bool tp_is_in_window(const struct tp_sieve *sieve, int32_t cpu, uint64_t stamp)
 {
-	return (int64_t)stamp >= sieve->start && (int64_t)stamp < sieve->stop;
+	int64_t time = tp_unlikely(sieve->clock) ? tp_shown_time(sieve->clock, stamp, cpu) : (int64_t)stamp;
+
+	return time >= sieve->start && time < sieve->stop;
 }
 
 static tp_always_inline bool tp_sieve_keeps(const struct tp_sieve *sieve, int32_t cpu, uint64_t stamp,
@@ -39,7 +45,7 @@ static tp_always_inline bool tp_sieve_keeps(const struct tp_sieve *sieve, int32_
 	struct tp_filter_context context = { .cpu = (uint32_t)cpu };
 	uint16_t slot;
 
-	if (!tp_is_in_window(sieve, stamp))
+	if (!tp_is_in_window(sieve, cpu, stamp))
 		return false;
 	if (!sieve->slot_of)
 		return true;

@@ -211,7 +211,7 @@ static void close_gap(struct sifting *to, bool is_kept)
 		flush(to);
 		to->lost += to->gap.lost;
 		to->is_lost_unknown |= to->gap.is_unknown || is_sum_unknown(to, to->lost);
-	} else if (to->keeps_losses && tp_is_in_window(to->sieve, to->gap.stamp)) {
+	} else if (to->keeps_losses && tp_is_in_window(to->sieve, to->own_cpu, to->gap.stamp)) {
 		flush(to);
 		write_loss_apart(to);
 	}
@@ -237,6 +237,7 @@ static void sift_mark(void *to, int32_t cpu)
 /* Whether all records of a block are in the window. */
 struct whole {
 	const struct tp_sieve *sieve;
+	int32_t cpu;
 	bool is_outside;
 };
 
@@ -246,7 +247,7 @@ static tp_always_inline void check_record(void *arg, uint64_t stamp, uint32_t at
 
 	(void)at;
 	(void)size;
-	whole->is_outside |= !tp_is_in_window(whole->sieve, stamp);
+	whole->is_outside |= !tp_is_in_window(whole->sieve, whole->cpu, stamp);
 }
 
 static void check_mark(void *arg, int32_t cpu)
@@ -256,11 +257,11 @@ static void check_mark(void *arg, int32_t cpu)
 }
 
 /* Whether a block is kept as it is: pages without damage or losses, of which only the time is asked for. */
-static bool keeps_all(const struct tp_sieve *sieve, const unsigned char *data, uint64_t size)
+static bool keeps_all(const struct tp_sieve *sieve, const unsigned char *data, uint64_t size, int32_t cpu)
 {
 	const struct tp_layout *layout = &sieve->layout;
 	uint64_t page_size = tp_page_size(layout), at;
-	struct whole whole = { sieve, sieve->slot_of || sieve->new_id };
+	struct whole whole = { sieve, cpu, sieve->slot_of || sieve->new_id };
 
 	for (at = 0; size - at >= page_size && !whole.is_outside; at += page_size) {
 		struct tp_head head;
@@ -370,7 +371,7 @@ PyObject *tp_sift_pages(PyObject *module, PyObject *args)
 	if (done.sieve) {
 		Py_INCREF(capsule);
 		Py_BEGIN_ALLOW_THREADS
-		is_whole = keeps_all(done.sieve, data.buf, (uint64_t)data.len);
+		is_whole = keeps_all(done.sieve, data.buf, (uint64_t)data.len, cpu);
 		if (!is_whole)
 			sift(&done, data.buf, (uint64_t)data.len, cpu);
 		Py_END_ALLOW_THREADS

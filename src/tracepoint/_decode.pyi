@@ -5,7 +5,6 @@ and `tracepoint.control.drain.drain_slowly`, and in `tracepoint.analysis`; the A
 """
 
 from array import array
-from collections.abc import Callable
 from typing import TypeAlias, final
 
 from tracepoint.record.page import Buffer as _Bytes
@@ -32,6 +31,7 @@ class Buffer:
     # A method that Python can call since 3.12; before, only C sees it.
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+class _Clock: ...
 class _Sieve: ...
 class _Pool: ...
 class _Collector: ...
@@ -45,8 +45,18 @@ _Names: TypeAlias = tuple[_Bytes, _Bytes, _Bytes | None]
 _Filled: TypeAlias = tuple[int, Buffer | None, Buffer, Buffer | None, Buffer | None]
 
 def sieve(
-    slots: _Bytes, new_ids: _Bytes, programs: tuple[bytes, ...], layout: _Layout, start: int, stop: int, /
+    slots: _Bytes,
+    new_ids: _Bytes,
+    programs: tuple[bytes, ...],
+    layout: _Layout,
+    start: int,
+    stop: int,
+    clock: _Clock | None,
+    /,
 ) -> _Sieve: ...
+def clock(
+    mult: int, n_bits: int, offset: int, interpolates: bool, samples: tuple[bytes, ...], /
+) -> _Clock: ...
 def sift_pages(
     sieve: _Sieve, data: _Bytes, cpu: int, keeps_losses: bool, /
 ) -> tuple[Buffer, list[tuple[str, int]], int]: ...
@@ -75,9 +85,7 @@ def collect_file(collector: _Collector, fd: int, at: int, size: int, cpu: int, /
 def collected(collector: _Collector, /) -> tuple[int, int, int]: ...
 def remap(indices: _Bytes, table: _Bytes, /) -> Buffer: ...
 def join_ends(parts: tuple[_Bytes, ...], /) -> Buffer: ...
-def show_times(
-    collector: _Collector, convert: tuple[int, int, int] | Callable[[int, int], int], /
-) -> None: ...
+def show_times(collector: _Collector, clock: _Clock, /) -> None: ...
 def merge_rows(collectors: tuple[_Collector, ...], slot: int, /) -> tuple[_Rows, int]: ...
 def start_columns(
     rows: _Rows, plan: tuple[tuple[int, int, int, int, int], ...], is_big_endian: bool, n_slices: int, /

@@ -2,6 +2,7 @@
 
 import gc
 import random
+import struct
 import threading
 import weakref
 from array import array
@@ -23,6 +24,7 @@ from tracepoint.record.field import field_values
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.write import PageWriter, write_pages
 from tracepoint.tracefile.cpudata import CpuData
+from tracepoint.tracefile.options import ClockSample, TimeShift
 from tracepoint.tracefile.sieve import Sieve, Window
 from tracepoint.tracefile.timing import TimeMap
 
@@ -117,7 +119,14 @@ def sieve_of(layout, choice, times=None):
 
 @needs_c
 @pytest.mark.parametrize("choice", range(4))
-@pytest.mark.parametrize("times", [None, TimeMap(mult=3, n_bits=1, offset=-(5 * 10**8))])
+@pytest.mark.parametrize(
+    "times",
+    [
+        None,
+        TimeMap(mult=3, n_bits=1, offset=-(5 * 10**8)),
+        TimeMap(TimeShift(1, 0, ((ClockSample(9, 4, 1),),))),
+    ],
+)
 def test_what_a_sieve_keeps_has_no_pages_of_its_own(monkeypatch, choice, times):
     """C and twin choose the same records while they collect, of damaged pages too."""
     forms = [format_of(17), format_of(18)]
@@ -212,6 +221,52 @@ def test_time_that_goes_back_is_put_in_order(monkeypatch, n_records, times):
     for chosen in (cpus, cpus[:1], [*cpus_of(1, n_records=400), *cpus_of(1, n_records=400)]):
         quick, slow = both(chosen, [format_of(17)], 3)
         assert quick == slow
+
+
+U64 = st.one_of(
+    st.integers(0, 1 << 12), st.integers(0, (1 << 64) - 1), st.sampled_from([(1 << 63) - 1, (1 << 64) - 1])
+)
+S64 = st.one_of(st.integers(-(1 << 12), 1 << 12), st.integers(-(1 << 63), (1 << 63) - 1))
+CLOCK = st.builds(ClockSample, U64, S64, st.one_of(st.just(1), U64), st.integers(0, 63))
+
+
+def by_time(samples):
+    return tuple({sample.time: sample for sample in sorted(samples, key=lambda s: s.time)}.values())
+
+
+@needs_c
+@settings(max_examples=150)
+@given(
+    st.lists(st.lists(CLOCK, max_size=5).map(by_time), max_size=2).map(tuple),
+    st.integers(0, 3),
+    st.tuples(st.integers(1, (1 << 32) - 1), st.integers(0, 63), S64),
+    st.lists(U64, min_size=1, max_size=12),
+)
+def test_any_clock_of_a_guest_is_shifted_by_c_as_by_the_twin(samples, flags, scale, stamps):
+    times = TimeMap(TimeShift(1, flags, samples), *scale)
+    writer = PageWriter(layout_of(False, 8))
+    for stamp in stamps:
+        writer.add(stamp, record_of(random.Random(1), 17))
+    data = writer.pages()
+    cpus = [CpuData(n, 0, len(data), layout_of(False, 8), data, time_map=times) for n in range(2)]
+    quick, slow = both(cpus, [format_of(17)])
+    assert quick == slow
+
+
+@needs_c
+def test_what_is_no_clock_is_an_error():
+    decode = engine.DECODE
+    sample = struct.pack("QqQQ", 5, 0, 1, 0)
+    with pytest.raises(ValueError, match="63"):
+        decode.clock(1, 64, 0, False, ())
+    with pytest.raises(ValueError, match="by time"):
+        decode.clock(1, 0, 0, False, (sample, sample + sample))
+    with pytest.raises(ValueError, match="above 63"):
+        decode.clock(1, 0, 0, False, (struct.pack("QqQQ", 5, 0, 1, 64),))
+    with pytest.raises(TypeError):
+        decode.clock(1, 0, 0, False, (3,))
+    with pytest.raises(ValueError, match="PyCapsule"):
+        decode.show_times(object(), object())
 
 
 def ordered_cpus(seed, n_cpus=3, n_records=300, *, is_big_endian=False):

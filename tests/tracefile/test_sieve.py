@@ -15,6 +15,7 @@ from tracepoint.record.page import LOST_UNKNOWN, walk_pages
 from tracepoint.record.pages import read_pages, records_of
 from tracepoint.record.write import EventWriter, PageWriter, page_bytes
 from tracepoint.tracefile import sieve as sieve_module
+from tracepoint.tracefile.options import ClockSample, TimeShift
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, Sieve, Window
 from tracepoint.tracefile.timing import TimeMap
 
@@ -99,7 +100,16 @@ def test_what_is_kept_is_what_a_loop_keeps(layout, choice, seed, monkeypatch):
     assert sum(page.lost != 0 for page in walk_pages(other, layout)) == len(before & set(expected))
 
 
-@pytest.mark.parametrize("convert", [TimeMap(mult=3, n_bits=1, offset=-(1 << 40)), TimeMap(offset=77)])
+SHIFT = TimeShift(
+    1, 1, ((), (), (), (ClockSample(0, 5, 3, 1), ClockSample(1 << 40, 900, 1), ClockSample(1 << 41, 0, 1)))
+)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [TimeMap(mult=3, n_bits=1, offset=-(1 << 40)), TimeMap(offset=77), TimeMap(SHIFT, mult=5, n_bits=2)],
+    ids=["cycles", "offset", "guest"],
+)
 @pytest.mark.parametrize("is_quick", [True, False])
 def test_a_window_counts_in_the_times_shown(convert, is_quick, monkeypatch):
     layout = LAYOUTS[2]
@@ -152,15 +162,17 @@ def test_wrong_arguments_are_errors():
     decode = sieve_module.DECODE
     layout = (16, 4080, 8, 8, False)
     with pytest.raises(ValueError, match="layout"):
-        decode.sieve(b"", b"", (), (16, 0, 8, 8, False), 0, 1)
+        decode.sieve(b"", b"", (), (16, 0, 8, 8, False), 0, 1, None)
     with pytest.raises(ValueError, match="slot"):
-        decode.sieve(b"123", b"", (), layout, 0, 1)
+        decode.sieve(b"123", b"", (), layout, 0, 1, None)
     with pytest.raises(ValueError, match="filter program"):
-        decode.sieve(b"", b"", (b"no program",), layout, 0, 1)
+        decode.sieve(b"", b"", (b"no program",), layout, 0, 1, None)
     with pytest.raises(ValueError, match="slot"):
-        decode.sieve(b"", b"123", (), layout, 0, 1)
+        decode.sieve(b"", b"123", (), layout, 0, 1, None)
     with pytest.raises(TypeError):
-        decode.sieve(b"", b"", (3,), layout, 0, 1)
+        decode.sieve(b"", b"", (3,), layout, 0, 1, None)
+    with pytest.raises(ValueError, match="PyCapsule"):
+        decode.sieve(b"", b"", (), layout, 0, 1, object())
     with pytest.raises(ValueError, match="PyCapsule"):
         decode.sift_pages(object(), b"", 0, True)
 

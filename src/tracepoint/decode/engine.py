@@ -302,7 +302,7 @@ def _collect(
             for data in counters[at].blocks() if counters else (data for data, _ in _blocks(whole)):
                 decode.collect_pages(collector, data, part.cpu)
         if part.time_map is not None:
-            decode.show_times(collector, part.time_map.numbers or part.time_map)
+            decode.show_times(collector, part.time_map.in_c)
         return collector
 
     return tuple(call_each(collect, range(len(parts)), threads))

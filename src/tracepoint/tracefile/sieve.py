@@ -116,19 +116,19 @@ class Sieve:
 
     @cached_property
     def in_c(self) -> object | None:
-        """What C takes to sift pages, or to choose records while it collects them.
-
-        None for what only the twin does: shifted clocks.
-        """
-        layout, window = self._layout, self._window
-        if DECODE is None or (self._convert is not None and not self._convert.is_affine):
+        """What C takes to sift pages, or to choose records while it collects them; None without C."""
+        layout, window, clock = self._layout, self._window, None
+        if DECODE is None:
             return None
+        if self._convert is None or self._convert.is_affine or window == ALL_TIMES:
+            window = stamp_window(window, self._convert)
+        else:
+            clock = self._convert.in_c
         slots, packed = self._slots()
         numbers = (
             layout.data_offset, layout.data_size, layout.commit_offset, layout.long_size, layout.is_big_endian
         )  # fmt: skip
-        window = stamp_window(window, self._convert)
-        found: object = DECODE.sieve(slots, self._new_ids or b"", packed, numbers, *window)
+        found: object = DECODE.sieve(slots, self._new_ids or b"", packed, numbers, *window, clock)
         return found
 
     def _slots(self) -> tuple[bytes | array[int], tuple[bytes, ...]]:

@@ -5,10 +5,13 @@ The order is that of trace-cmd: a guest's clock to its host's, cycles to ns, the
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tracepoint.record.decode import DECODE
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.options import (
     OptionId,
@@ -50,13 +53,17 @@ def shift_time(stamp: int, samples: Sequence[ClockSample], flags: int) -> int:
     return (stamp * low.scaling >> low.fraction) + offset
 
 
+def _packed(sample: ClockSample) -> bytes:
+    return struct.pack("QqQQ", sample.time, sample.offset, sample.scaling, sample.fraction)
+
+
 def fixed_offset(options: Sequence[Option]) -> int:
     """Return what DATE (in us) and OFFSET (in ns) options add to every time, in ns."""
     dates = sum(read_offset(o.text) * 1000 for o in find_options(options, OptionId.DATE))
     return dates + sum(read_offset(o.text) for o in find_options(options, OptionId.OFFSET))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TimeMap:
     """From the stamp of a CPU's record to the time to show, both in the range of 64 bits.
 
@@ -80,10 +87,16 @@ class TimeMap:
         """Whether later stamps of all CPUs are later times, in proportion."""
         return self.shift is None
 
-    @property
-    def numbers(self) -> tuple[int, int, int] | None:
-        """What C takes: `mult`, `n_bits` and `offset` of a map that is affine."""
-        return (self.mult, self.n_bits, self.offset & _U64) if self.is_affine else None
+    @cached_property
+    def in_c(self) -> object | None:
+        """The same map as a clock of the C module, None without it."""
+        if DECODE is None:
+            return None
+        shift, offset = self.shift, self.offset & _U64
+        cpus = () if shift is None else tuple(b"".join(map(_packed, own)) for own in shift.cpus)
+        interpolates = shift is not None and bool(shift.flags & _INTERPOLATE)
+        made: object = DECODE.clock(self.mult, self.n_bits, offset, interpolates, cpus)
+        return made
 
     def first_stamp(self, time_ns: int) -> int:
         """Return the first stamp whose time is not before `time_ns`, of a map that is affine.

@@ -36,8 +36,11 @@ def folder(tmp_path_factory):
     return make_fleet(tmp_path_factory.mktemp("spark") / "made", N_HOSTS, 60)
 
 
-def test_local_spark_gives_the_same(session, folder):
+@pytest.mark.parametrize("n_partitions", ["1", "2"])
+def test_local_spark_gives_the_same(session, folder, n_partitions):
+    """With one partition a task reads a whole block, with two a part of one."""
     (folder / "bad.dat").write_text("not a recording")
+    session.conf.set("spark.sql.shuffle.partitions", n_partitions)
     for job in (("sched", ("host", "comm")), ("events", ())):
         assert open_fleet(folder, "spark", session).run(*job) == open_fleet(folder).run(*job)
     (folder / "bad.dat").unlink()

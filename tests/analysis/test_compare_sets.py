@@ -143,23 +143,52 @@ def test_losses_that_could_have_made_a_difference_hide_it(folders, tmp_path):
 def test_chance_is_seldom_taken_for_a_change(n):
     """Of groups that differ by chance alone one in twenty may be taken for a change."""
     wrong = 0
-    for seed in range(200):
+    for seed in range(100):
         rng = random.Random(seed)
         one, two = ([math.exp(rng.gauss(0, 0.5)) for _ in range(n)] for _ in range(2))
         change = mean_change(one, two, seed=seed)
         wrong += change.chance <= 0.05 and not change.confidence.low <= 0 <= change.confidence.high
-    assert wrong <= 20
+    assert wrong <= 10
 
 
-def test_bounds_have_the_true_change():
+@pytest.mark.thorough
+@pytest.mark.parametrize(("n_before", "n_after"), [(4, 4), (8, 8), (5, 60)])
+def test_bounds_have_the_true_change(n_before, n_after):
     n_true = 0
-    for seed in range(60):
+    for seed in range(100):
         rng = random.Random(seed)
-        one, two = ([rng.gauss(mean, 5) for _ in range(8)] for mean in (100, 120))
+        one, two = ([rng.gauss(mean, 5) for _ in range(n)] for mean, n in ((100, n_before), (150, n_after)))
         change = mean_change(one, two, seed=seed)
-        n_true += change.confidence.low <= 20 <= change.confidence.high
+        n_true += change.confidence.low <= 50 <= change.confidence.high
         assert change.chance <= 0.05
-    assert n_true >= 51
+    assert n_true >= 90
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("n_before", "n_after"), [(300, 300), (5, 300), (90, 70)])
+def test_sets_of_hundreds_have_the_same_risk_and_little_more_cost(n_before, n_after):
+    wrong = n_true = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        one, two, other = (
+            [rng.gauss(mean, 5) for _ in range(n)]
+            for mean, n in ((50, n_before), (50, n_after), (62, n_after))
+        )
+        same, larger = mean_change(one, two, seed=seed), mean_change(one, other, seed=seed)
+        wrong += same.chance <= 0.05 and not same.confidence.low <= 0 <= same.confidence.high
+        n_true += larger.chance <= 0.05 and larger.confidence.low <= 12 <= larger.confidence.high
+    assert wrong <= 5
+    assert n_true >= 34
+    # Equal figures differ as much in each division.
+    assert mean_change([1.0] * n_before, [1.0] * n_after).chance == 1
+
+
+def test_the_normal_division_is_that_of_draws(monkeypatch):
+    rng = random.Random(5)
+    one, two = ([rng.gauss(mean, 5) for _ in range(80)] for mean in (50, 51))
+    computed = mean_change(one, two).chance
+    monkeypatch.setattr("tracepoint.analysis.resample.MANY", 100)
+    assert mean_change(one, two).chance == pytest.approx(computed, abs=0.03)
 
 
 def test_no_chance_is_less_than_the_least():

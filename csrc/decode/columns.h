@@ -4,8 +4,8 @@
  * sieve.c chooses records, sift.c writes pages of those, collect.c finds those of events, count.c and tasks.c count
  * those of events and tasks, merge.c puts them in the order of time, columns.c copies their fields, strings.c keeps
  * each string once, pieces.c has the memory of what is collected, join.c makes one column of several, numbers.c makes
- * columns of what is computed, clock.c shifts times, before.c finds times before others, ids.c numbers keys, arrow.c
- * hands over.
+ * columns of what is computed, clock.c shifts times, before.c finds times before others, ids.c numbers keys, symbols.c
+ * splits kallsyms, arrow.c hands over.
  * The twins are in src/tracepoint/decode.
  */
 #ifndef TP_DECODE_COLUMNS_H
@@ -92,6 +92,7 @@ PyObject *tp_null_bits(PyObject *module, PyObject *args);
 PyObject *tp_count_up(PyObject *module, PyObject *args);
 PyObject *tp_add_lengths(PyObject *module, PyObject *args);
 PyObject *tp_times_before(PyObject *module, PyObject *args);
+PyObject *tp_symbol_lines(PyObject *module, PyObject *args);
 PyObject *tp_arrow_schema(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_array(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
@@ -120,6 +121,8 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 	{ "add_lengths", tp_add_lengths, METH_VARARGS, "add_lengths(starts, lengths): their ends" },		\
 	{ "times_before", tp_times_before, METH_VARARGS,							\
 	  "times_before(stamps, cpus, (cpu, stops) each): the last time of a CPU before each stop" },		\
+	{ "symbol_lines", tp_symbol_lines, METH_VARARGS,							\
+	  "symbol_lines(text of kallsyms): addresses, starts of names, types, is sorted; None: unusual" },	\
 	{ "arrow_schema", tp_arrow_schema, METH_O, "arrow_schema(array)" },					\
 	{ "arrow_array", tp_arrow_array, METH_O, "arrow_array(array)" },					\
 	{ "arrow_stream", tp_arrow_stream, METH_O, "arrow_stream(array)" }

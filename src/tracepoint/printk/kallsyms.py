@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import overload
+
+from tracepoint.record.decode import DECODE
 
 _PAGE = 4096
 _TEXT_TYPES = frozenset("tTwW")
@@ -33,11 +38,52 @@ class Symbol:
     is_sure: bool = True
 
 
+class _Names(Sequence[str]):
+    """The names of symbols, each cut out of the text of kallsyms when it is asked for."""
+
+    def __init__(self, text: str, starts: memoryview[int]) -> None:
+        self._text = text
+        self._starts = starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> _Names: ...
+
+    def __getitem__(self, index: int | slice) -> str | _Names:
+        if isinstance(index, slice):
+            return _Names(self._text, self._starts[index])
+        start = self._starts[index]
+        return self._text[start : self._text.index("\n", start)]
+
+    def index(self, value: str, start: int = 0, stop: int | None = None) -> int:
+        """Return the first place of a name; raises ValueError."""
+        at = self._text.find(f" {value}\n", self._starts[start] - 1 if start < len(self) else len(self._text))
+        place = bisect_left(self._starts, at + 1)
+        if at < 0 or place >= (len(self) if stop is None else stop):
+            raise ValueError(f"no symbol {value!r}")
+        return place
+
+    def __contains__(self, value: object) -> bool:
+        with suppress(ValueError):
+            return isinstance(value, str) and self.index(value) >= 0
+        return False
+
+
 @dataclass(slots=True)
 class _Table:
-    addresses: list[int] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    types: list[str] = field(default_factory=list)
+    addresses: Sequence[int] = ()
+    names: Sequence[str] = ()
+    types: Sequence[str] = ()
+    is_sorted: bool = True
+
+    def address_of(self, name: str) -> int | None:
+        """Return the first address of a name; None where there is none."""
+        return self.addresses[self.names.index(name)] if name in self.names else None
 
 
 class Kallsyms:
@@ -64,10 +110,7 @@ class Kallsyms:
     def _parse(self) -> _Table:
         plain, text = _split_plain(self._text)
         found: dict[str, list[tuple[int, str, str]]] = {}
-        is_upper = any(
-            address >= _UPPER_HALF and name in _STARTS
-            for address, name in zip(plain.addresses, plain.names, strict=True)
-        )
+        is_upper = any((plain.address_of(name) or 0) >= _UPPER_HALF for name in _STARTS)
         for line in text.splitlines():
             words = line.split()
             if len(words) < 3 or (len(words) > 3 and _is_mapping_name(words[2])):
@@ -93,9 +136,7 @@ class Kallsyms:
             table = _Table([s[0] for s in counted], [s[1] for s in counted], [s[2] for s in counted])
             self._modules[module] = table
         core = self._modules.pop("")
-        self._first = next(
-            (a for a, name in zip(core.addresses, core.names, strict=True) if name == "_stext"), 0
-        )
+        self._first = core.address_of("_stext") or 0
         self._place_modules()
         return core
 
@@ -159,8 +200,8 @@ class Kallsyms:
         if self._core is None:
             self._core = self._parse()
         for table in (self._core, *self._modules.values()):
-            if table is not None and name in table.names:
-                return table.addresses[table.names.index(name)]
+            if (found := table.address_of(name)) is not None:
+                return found
         return None
 
     def _lookup_module(self, address: int) -> Symbol | None:
@@ -194,15 +235,28 @@ class Kallsyms:
 def _sorted_table(plain: _Table, *, is_upper: bool) -> _Table | None:
     """Return the symbols that are at their addresses, if those are the last ones; None where they are not."""
     start = bisect_left(plain.addresses, _UPPER_HALF) if is_upper else 0
-    if not {"a", "A"}.isdisjoint(plain.types[start:]) or plain.addresses != sorted(plain.addresses):
+    kinds = plain.types[start:]
+    if "a" in kinds or "A" in kinds or not plain.is_sorted:
         return None
-    return _Table(plain.addresses[start:], plain.names[start:], plain.types[start:])
+    return _Table(plain.addresses[start:], plain.names[start:], kinds)
 
 
 def _split_plain(text: str) -> tuple[_Table, str]:
     """Split the lines before those of modules at once, where each is as usual; return the text after them."""
     tab = text.find("\t")
     end = text.rfind("\n", 0, tab if tab >= 0 else len(text)) + 1
+    # Places in a text are those of its bytes where it has no others.
+    if DECODE is None or not text.isascii():
+        return _split_slowly(text, end)
+    found = DECODE.symbol_lines(text[:end].encode())
+    if found is None:
+        return _Table(), text
+    addresses, starts, kinds, is_sorted = found
+    names = _Names(text, memoryview(starts).cast("I"))
+    return _Table(memoryview(addresses).cast("Q"), names, kinds.decode(), is_sorted), text[end:]
+
+
+def _split_slowly(text: str, end: int) -> tuple[_Table, str]:
     words = text[:end].split()
     numbers, kinds = words[::3], words[1::3]
     is_usual = len(words) == 3 * text.count("\n", 0, end) and set(map(len, kinds)) <= {1}
@@ -212,8 +266,8 @@ def _split_plain(text: str) -> tuple[_Table, str]:
         data = bytes.fromhex("".join(numbers))
     except ValueError:
         return _Table(), text
-    addresses = struct.unpack(f">{len(numbers)}Q", data)
-    return _Table(list(addresses), words[2::3], kinds), text[end:]
+    addresses = list(struct.unpack(f">{len(numbers)}Q", data))
+    return _Table(addresses, words[2::3], kinds, addresses == sorted(addresses)), text[end:]
 
 
 def _symbol(table: _Table, at: int, address: int, end: int | None, module: str = "") -> Symbol:

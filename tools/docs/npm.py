@@ -1,4 +1,4 @@
-"""Packages of the npm registry, in the versions that the site is tested with; kept in the user's cache."""
+"""Packages of the npm registry, in the versions that tests use; kept in the user's cache."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from tracepoint.tree.cache import cache_folder
 
 VERSIONS = {
+    "@microsoft/jest-sarif": "1.0.0-beta.0",  # carries the schema of SARIF 2.1.0
     "axe-core": "4.14.1",  # judges whether pages can be used by everyone
     "pyodide": "314.0.7",  # CPython 3.14 in WebAssembly, for the live page
 }
@@ -28,7 +29,7 @@ def fetch_package(name: str) -> Path:
     Raises NpmError with the reason where it cannot be had.
     """
     version = VERSIONS[name]
-    folder = cache_folder() / "npm" / f"{name}-{version}"
+    folder = cache_folder() / "npm" / f"{name.replace('/', '+')}-{version}"
     if folder.is_dir():
         return folder
     if os.environ.get("TRACEPOINT_NPM") == "no":

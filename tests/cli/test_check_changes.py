@@ -192,6 +192,48 @@ def test_a_patch_is_checked_onto_its_tree(patch: Path, tree: Path, capsys, monke
 
 
 @needs_git
+def test_patches_that_the_branch_has_already_are_checked_as_it_is(patch: Path, tree: Path, capsys) -> None:
+    number = patch.read_text().split("\n").index('+	TP_printk("m=%d\\n", __entry->n)') + 1
+    git(Path(), "am", "-q", "0001-demo.patch")
+    assert main(["check", "0001-demo.patch", *CONCISE]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("include/demo tree.h:40:")
+    assert out.endswith(f" (0001-demo.patch:{number})\n")
+    assert out.count("\n") == 1
+
+
+@needs_git
+def test_a_series_on_its_own_branch(tree: Path, capsys) -> None:
+    def commit(name: str) -> None:
+        git(Path(), "add", "-A")
+        git(Path(), "commit", "-q", "-m", name)
+
+    (tree.parent / "gone.h").write_text("int a;\n")
+    commit("base")
+    (tree.parent / "made.h").write_text(BOTH)
+    commit("a new header")
+    (tree.parent / "gone.h").unlink()
+    (tree.parent / "made.h").write_text(BOTH.replace("m=%d", "mm=%d"))
+    tree.write_text(BOTH)
+    commit("change it, and more")
+    Path("series.patch").write_text(git(Path(), "format-patch", "--stdout", "--no-renames", "-2"))
+    assert main(["check", "series.patch", *CONCISE]) == 1
+    on_branch = capsys.readouterr().out
+    assert on_branch.count("TP305") == 3
+    git(Path(), "reset", "-q", "--hard", "HEAD~2")
+    assert main(["check", "series.patch", *CONCISE]) == 1
+    assert capsys.readouterr().out == on_branch
+
+
+@needs_git
+def test_a_branch_that_has_changed_the_lines_again_is_refused(patch: Path, tree: Path, capsys) -> None:
+    git(Path(), "am", "-q", "0001-demo.patch")
+    tree.write_text(tree.read_text().replace("m=%d", "mm=%d"))
+    assert main(["check", "0001-demo.patch", *CONCISE]) == 2
+    assert "hunk 1 does not apply to include/demo tree.h" in capsys.readouterr().err
+
+
+@needs_git
 def test_a_clean_patch_and_one_without_trace_headers(patch: Path, tree: Path, capsys) -> None:
     Path("c.patch").write_text("--- a/main.c\n+++ b/main.c\n@@ -1 +1 @@\n-int a;\n+int b;\n")
     assert main(["check", "c.patch"]) == 0

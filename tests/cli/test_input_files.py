@@ -137,3 +137,13 @@ def test_a_file_without_trace_events_is_said_to_be_one(data, tmp_path):
     )
     assert done.returncode == 2
     assert f"{path}: it has no trace events" in done.stderr
+
+
+def test_programs_that_name_all_files_may_name_some_without_trace_events(tmp_path):
+    (tmp_path / "one.h").write_text("int a;\n")
+    words = [sys.executable, "-m", "tracepoint", "check", "--skip-eventless", "one.h"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "0 findings in 1 header\n")
+    (tmp_path / "two.h").write_text(PLAIN.replace("n=%d", "n=%d\\n"))
+    done = subprocess.run([*words, "two.h"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("error")) == (1, 0)

@@ -79,6 +79,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mbox", metavar="FILE", help="check the patches of a mailbox, a maildir or - for stdin"
     )
+    parser.add_argument(
+        "--skip-eventless",
+        action="store_true",
+        help="named files without trace events are no error, for programs that name all files of a commit",
+    )
+    _add_fix_arguments(parser)
+    parser.add_argument("--output-format", choices=_FORMATS, help="default: full")
+    parser.add_argument(
+        "--docs-url", default="", metavar="URL", help="with sarif: the site of these docs, for links to rules"
+    )
+    parser.add_argument(
+        "--write-baseline", metavar="FILE", help="write the current findings to FILE, for --baseline"
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="neither use nor keep results of unchanged files"
+    )
+    settings.add_arguments(parser, "select", "ignore", "baseline", "include", "define", "exclude", "abi")
+
+
+def _add_fix_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed without changing a record")
     parser.add_argument(
         "--unsafe", action="store_true", help="with --fix: apply fixes that change records or text too"
@@ -92,17 +112,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="with -o: replace existing patches")
     add_author_arguments(parser.add_argument_group("with --patch"))
-    parser.add_argument("--output-format", choices=_FORMATS, help="default: full")
-    parser.add_argument(
-        "--docs-url", default="", metavar="URL", help="with sarif: the site of these docs, for links to rules"
-    )
-    parser.add_argument(
-        "--write-baseline", metavar="FILE", help="write the current findings to FILE, for --baseline"
-    )
-    parser.add_argument(
-        "--no-cache", action="store_true", help="neither use nor keep results of unchanged files"
-    )
-    settings.add_arguments(parser, "select", "ignore", "baseline", "include", "define", "exclude", "abi")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -129,7 +138,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         form = args.output_format or chosen.output_format
         out.write(_report(form, findings, headers, out.style, args.docs_url))
     _summary(out, headers, findings, n_known=n_known, n_changed=n_changed, is_dry=args.diff)
-    if _say_what_is_no_header(args.paths, headers, out):
+    if not args.skip_eventless and _say_what_is_no_header(args.paths, headers, out):
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if findings else EXIT_DONE
 

@@ -12,15 +12,16 @@ from tracepoint.cli.declare.mailbox import IS_PATCH, read_mailbox
 from tracepoint.cli.files import read_bytes, read_text
 from tracepoint.cli.git import changed_files
 from tracepoint.errors import TracepointError
-from tracepoint.lab.build.patch import PatchError, apply_patches, read_patch
+from tracepoint.lab.build.patch import PatchError, apply_patches, read_patch, texts_before
 from tracepoint.source.text import encode
 from tracepoint.tree.disk import DISK
 from tracepoint.tree.scan import find_headers, is_machinery, is_trace_header
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tracepoint.diagnostics import Diagnostic
+    from tracepoint.lab.build.patch import PatchedFile
     from tracepoint.tree.disk import Disk
 
 _PATCH_ENDS = (".patch", ".diff", ".mbox")
@@ -158,7 +159,7 @@ def _patched(patches: Sequence[tuple[str, str]], folders: Sequence[Path]) -> Che
     lines: dict[str, dict[int, str]] = {}
     paths: list[Path] = []
     try:
-        after = apply_patches(patches, read)
+        after = _applied(patches, read)
     except PatchError as error:
         raise TracepointError(str(error)) from error
     for name, file in sorted(after.items()):
@@ -172,21 +173,49 @@ def _patched(patches: Sequence[tuple[str, str]], folders: Sequence[Path]) -> Che
     return CheckedFiles(tuple(paths), texts, lines)
 
 
+def _applied(
+    patches: Sequence[tuple[str, str]], read: Callable[[str], str | None]
+) -> dict[str, PatchedFile | None]:
+    """Return the files after the patches, which the tree may have already, as on their branch."""
+    try:
+        return apply_patches(patches, read)
+    except PatchError as error:
+        try:
+            before = texts_before(patches, read)
+            after = apply_patches(patches, lambda path: before[path] if path in before else read(path))
+        except PatchError:
+            raise error from None
+        if any((file and file.text) != read(path) for path, file in after.items()):
+            raise
+        return after
+
+
 def _find_tree(patches: Sequence[tuple[str, str]], folders: Sequence[Path]) -> Path:
-    """Return the nearest folder, from here or `folders` upwards, with the files that the patches change."""
+    """Return the nearest folder, from here or `folders` upwards, with the files that the patches change.
+
+    These are the files before the patches, or those after them.
+    """
     made: set[str] = set()
+    removed: set[str] = set()
     needed: list[str] = []
     for name, text in patches:
         try:
             changes = read_patch(text, name)
         except PatchError as error:
             raise TracepointError(str(error)) from error
-        needed += [c.path for c in changes if c.path and c.path not in made]
-        made |= {c.target for c in changes}
+        for change in changes:
+            if change.path and change.path not in made:
+                needed.append(change.path)
+            if change.path != change.target:
+                removed.add(change.path)
+            removed.discard(change.target)
+            made.add(change.target)
+    left = made - removed - {""}
+    wanted = [needed, left] if left else [needed]
     starts = [Path.cwd(), *folders]
     for start in dict.fromkeys(starts):
         for folder in (start, *start.parents):
-            if all((folder / path).is_file() for path in needed):
+            if any(all((folder / path).is_file() for path in paths) for paths in wanted):
                 return folder
     raise TracepointError(
         f"{patches[0][0]} does not apply: no folder from {starts[0]} upwards has {needed[0]}; "

@@ -6,7 +6,7 @@ Every line of the result knows the patch line that brought it, so a compiler's m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
@@ -111,6 +111,42 @@ def apply_patches(
             if change.target:
                 files[change.target] = after
     return files
+
+
+def texts_before(
+    patches: Sequence[tuple[str, str]], read: Callable[[str], str | None]
+) -> dict[str, str | None]:
+    """Return the files as they were before patches that a tree has already; None is one that was not there.
+
+    `read` returns a file's text now.  Raises PatchError where the tree has not exactly what the patches make.
+    """
+    texts: dict[str, str | None] = {}
+
+    def current(path: str) -> str | None:
+        return texts[path] if path in texts else read(path)
+
+    for name, text in reversed(patches):
+        for change in reversed(read_patch(text, name)):
+            after = current(change.target) if change.target else ""
+            if after is None or (not change.target and current(change.path) is not None):
+                raise PatchError(f"{name} is not applied: {change.target or change.path}")
+            before = _apply(PatchedFile(after, {}), _reversed(change), name).text
+            if not change.path and before:
+                raise PatchError(f"{name} is not applied: {change.target} has more than it makes")
+            texts |= {change.target: None} if change.target else {}
+            texts |= {change.path: before} if change.path else {}
+    return texts
+
+
+def _reversed(change: FilePatch) -> FilePatch:
+    """Return the change that takes a change back; all its lines count as added."""
+    hunks = []
+    grown = 0
+    for hunk in change.hunks:
+        new = tuple((line, hunk.at) for line in hunk.old)
+        hunks.append(replace(hunk, line=hunk.line + grown, old=tuple(line for line, _ in hunk.new), new=new))
+        grown += len(hunk.new) - len(hunk.old)
+    return FilePatch(change.target, change.path, tuple(hunks))
 
 
 def _path(line: str, name: str, number: int) -> str:

@@ -39,6 +39,8 @@ PROGRAMS = {
     "git": "patches are applied with git am",
     "perl": "the kernel's checkpatch.pl is written in it",
     "xz-utils": "kernel source and modules are packed with it",
+    "fish": "its completions are tried in it",
+    "zsh": "its completions are read by it",
     "neovim": "the language server is tested in it",
     "chromium": "the pages of catalogs, reports and the site are tested in it",
     "trace-cmd": "it judges what we write, and works on the mounted control files",

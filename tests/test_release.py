@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,44 @@ def test_the_smoke_test_of_packages_works_here() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"smoke: tracepoint {tracepoint.__version__} in ")
+
+
+def test_every_list_of_pythons_is_the_same() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed: make setup")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]
+    gitlab = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text(encoding="utf-8"))
+    tested = jobs["python"]["strategy"]["matrix"]["python"]
+    start = "Programming Language :: Python :: 3."
+    named = ["3." + line.removeprefix(start) for line in PROJECT["project"]["classifiers"] if start in line]
+    built = {one.removesuffix("-*") for one in PROJECT["tool"]["cibuildwheel"]["build"]}
+    assert tested == named == gitlab["python"]["parallel"]["matrix"][0]["PYTHON"]
+    assert {one for one in built if not one.endswith("t")} == {f"cp{one.replace('.', '')}" for one in tested}
+    free = jobs["free-threaded"]["strategy"]["matrix"]["python"]
+    assert free == gitlab["free-threaded"]["parallel"]["matrix"][0]["PYTHON"]
+    assert {one for one in built if one.endswith("t")} <= {f"cp{one.replace('.', '')}" for one in free}
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [
+        ("github-workflows", ".github/workflows/ci.yml"),
+        ("github-workflows", ".github/workflows/release.yml"),
+        ("github-actions", "action.yml"),
+        ("gitlab-ci", ".gitlab-ci.yml"),
+        ("gitlab-ci", "examples/ci/gitlab.yml"),
+    ],
+)
+def test_files_of_ci_are_valid(schema: str, file: str) -> None:
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed: make setup")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", file]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_wheels_of_each_python_and_library_are_the_same_when_built_again() -> None:
+    assert re.search(r"wheels: \d+ built twice with the same bytes, [1-9]\d* tried", make("wheels"))
 
 
 @pytest.mark.slow

@@ -7,16 +7,16 @@ system that has nothing else, and they are tried there.  The system that this ru
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from release import unpack_head
 
 from tracepoint import __version__
 from tracepoint.lab.kernels.suites import find_mirror, list_text
@@ -89,10 +89,7 @@ def build(system: Path, folder: Path) -> Path:
     inside.mkdir()
     run("tar", "-xf", system, "-C", inside)
     checkout = inside / "build" / f"tracepoint-{__version__}"
-    checkout.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tree:
-        tree.extractall(checkout, filter="data")
+    unpack_head(checkout)
     build = f"cd /build/{checkout.name} && dpkg-buildpackage -us -uc && chown -R nobody /build"
     run("chroot", inside, "sh", "-c", build)
     return inside / "build"

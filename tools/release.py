@@ -17,6 +17,7 @@ import sys
 import tarfile
 import tomllib
 import uuid
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,15 +41,30 @@ def run(*words: str | Path, cwd: Path = ROOT, **environment: str) -> str:
     return done.stdout
 
 
-def build(folder: Path, epoch: str) -> list[Path]:
-    """Unpack HEAD into `folder`, build there, and return the sdist and the wheel made from it."""
+@cache
+def head() -> str:
+    """Return what HEAD is when this is first asked, whatever is committed later."""
+    return run("git", "rev-parse", "HEAD").strip()
+
+
+def unpack_head(folder: Path) -> None:
+    """Unpack HEAD into `folder`, which is made."""
     folder.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    archive = subprocess.run(["git", "archive", head()], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tree:
         tree.extractall(folder, filter="data")
+
+
+def fixed_environment(epoch: str) -> dict[str, str]:
+    """Return what makes a build the same on each machine and day."""
+    return {"SOURCE_DATE_EPOCH": epoch, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+def build(folder: Path, epoch: str) -> list[Path]:
+    """Unpack HEAD into `folder`, build there, and return the sdist and the wheel made from it."""
+    unpack_head(folder)
     out = folder / "out"
-    fixed = {"SOURCE_DATE_EPOCH": epoch, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-    run(sys.executable, "-m", "build", "--outdir", out, folder, cwd=folder, **fixed)
+    run(sys.executable, "-m", "build", "--outdir", out, folder, cwd=folder, **fixed_environment(epoch))
     sdist, wheel = *out.glob("*.tar.gz"), *out.glob("*.whl")
     normalise(sdist, int(epoch))
     return [sdist, wheel]
@@ -114,15 +130,20 @@ def try_wheel(wheel: Path, folder: Path) -> None:
             sys.exit(f"release: the wheel does not install share/{name}")
 
 
-def main(target: Path) -> None:
-    """Make the release."""
+def head_epoch() -> str:
+    """Return the time of HEAD in seconds; end when the work tree has changes that HEAD has not."""
     if run("git", "status", "--porcelain"):
         sys.exit("release: commit first: what is built is HEAD")
+    return run("git", "log", "-1", "--format=%ct", head()).strip()
+
+
+def main(target: Path) -> None:
+    """Make the release."""
+    epoch = head_epoch()
     version = run(sys.executable, "-c", "import tracepoint; print(tracepoint.__version__)").strip()
     tags = [tag for tag in run("git", "tag", "--points-at", "HEAD").split() if tag.startswith("v")]
     if tags and f"v{version}" not in tags:
         sys.exit(f"release: HEAD is tagged {', '.join(tags)}, and __version__ is {version}")
-    epoch = run("git", "log", "-1", "--format=%ct").strip()
     with TemporaryDirectory() as name:
         files, again = build(Path(name) / "one", epoch), build(Path(name) / "two/longer", epoch)
         for first, second in zip(files, again, strict=True):

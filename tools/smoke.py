@@ -46,6 +46,8 @@ def readme(root: Path) -> list[str]:
             script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
             script.chmod(0o755)
         os.environ["PATH"] += f":{name}"
+        # `tracepoint._core` needs it, and a free-threaded Python says so at every start.
+        os.environ["PYTHONWARNINGS"] = "ignore:The global interpreter lock:RuntimeWarning"
         steps = run_page(root / "README.md")
     if not steps:
         return ["README.md has no commands"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import pairwise
 from math import ceil, log2, log10
 from typing import TYPE_CHECKING
 
@@ -37,10 +39,12 @@ def _place(value: float) -> float:
 
 
 def _bars(values: Sequence[float], low: int, n: int) -> list[int]:
-    counts = [0] * n
-    for value in values:
-        counts[min(int(_place(value) * _BARS_BY_OCTAVE) - low, n - 1)] += 1
-    return counts
+    # The values are in order: the first of each bar is found without looking at all.
+    firsts = [
+        bisect_left(values, low + bar, key=lambda value: int(_place(value) * _BARS_BY_OCTAVE))
+        for bar in range(n)
+    ]
+    return [stop - first for first, stop in pairwise([*firsts, len(values)])]
 
 
 def _chart(name: str, samples: Samples, unit: Unit, span: tuple[float, float]) -> str:

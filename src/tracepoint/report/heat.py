@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tracepoint.analysis.sched.rows import RowFlag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.report import Report
@@ -43,18 +43,22 @@ def samples_of(report: Report, events: Sequence[str]) -> Iterator[TimedLengths]:
     if "thread_state" in tables:
         states = tables["thread_state"]
         rows = zip(states["ts"].numbers, states["dur"].numbers, states["flags"].numbers, strict=True)
-        found = [(ts, dur) for ts, dur, flags in rows if flags & _EXACT == _RAN]
+        found = ((ts, dur) for ts, dur, flags in rows if flags & _EXACT == _RAN)
         yield TimedLengths("waits", "Waits for a CPU", *_columns(found), events)
         return
     for table in tables.values():
         if {"ts", "dur"} <= set(table.columns):
             both = zip(table["ts"].numbers, table["dur"].numbers, strict=True)
-            found = [(ts, dur) for ts, dur in both if dur != _OPEN]
+            found = ((ts, dur) for ts, dur in both if dur != _OPEN)
             yield TimedLengths(table.name, table.name.replace("_", " "), *_columns(found), events)
 
 
-def _columns(rows: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    return [ts for ts, _ in rows], [dur for _, dur in rows]
+def _columns(rows: Iterable[tuple[int, int]]) -> tuple[array[int], array[int]]:
+    times, lengths = array("q"), array("q")
+    for ts, dur in rows:
+        times.append(ts)
+        lengths.append(dur)
+    return times, lengths
 
 
 def row_of(ns: int) -> int:
@@ -70,8 +74,7 @@ def heat_facts(samples: TimedLengths, coverage: Coverage, pack: Pack) -> dict[st
     """Return what the page's script draws a heat map from; None without samples."""
     if not samples.times:
         return None
-    row_by_length = {ns: row_of(ns) for ns in set(samples.lengths)}
-    rows = [row_by_length[ns] for ns in samples.lengths]
+    rows = array("i", map(row_of, samples.lengths))
     low, high = min(rows), max(rows)
     counts = array("I", bytes(4 * _COLUMNS * (high - low + 1)))
     span = max(coverage.duration, 1)

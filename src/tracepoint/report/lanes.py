@@ -86,32 +86,41 @@ def _group(table: ColumnTable, threads: Mapping[int, str], tasks: Mapping[int, s
     track = _track_of(table)
     tracks = table[track].numbers if track is not None else [0] * len(table)
     words, of_row = _words(table, threads)
-    rows: dict[int, list[tuple[int, int, int]]] = {}
-    lengths = table["dur"].numbers
+    times, lengths = table["ts"].numbers, table["dur"].numbers
     # What never has an end is a point in time: a page fault among other traps.
     lasting = {word for word, length in zip(of_row, lengths, strict=True) if length != _OPEN}
-    for number, ts, dur, word in zip(tracks, table["ts"].numbers, lengths, of_row, strict=True):
-        rows.setdefault(number, []).append((ts, dur, word))
+    rows = _rows_by(tracks)
+    weigh = _weigh(table, track, words, of_row)
+    # Only lanes that are shown are made.
+    weights = {number: weigh(own) for number, own in rows.items() if any(of_row[row] >= 0 for row in own)}
+    chosen = sorted(weights, key=lambda number: (-weights[number], number))
     names: Mapping[int, str] = threads if track == "utid" else {}
     if track in _TASKS:
-        names = {number: f"{tasks[number]}-{number}" for number in rows if number in tasks}
-    found = []
+        names = {number: f"{tasks[number]}-{number}" for number in chosen if number in tasks}
+    shown: list[Lane] = []
     n_hidden = 0
-    for number in sorted(rows):
-        own, n = _stacked(sorted(rows[number]), stop, lasting)
+    for number in chosen[:MAX_LANES]:
+        in_order = sorted(rows[number], key=times.__getitem__)
+        slices = ((times[row], lengths[row], of_row[row]) for row in in_order)
+        lanes, n = _stacked(slices, len(in_order), stop, lasting)
         name = names.get(number) or (f"{_TRACKS[track]}{number}" if track else table.name)
-        if own:
-            found.append((own, name))
+        shown += (_named(lane, name, depth) for depth, lane in enumerate(lanes))
         n_hidden += n
     band = _BANDS_OF.get(table.name)
-    if table.name == "thread_state":
-        found.sort(key=lambda one: -_run_ns(one[0], words))
-    elif track in _TASKS:
-        found.sort(key=lambda one: -sum(map(len, one[0])))
-    shown = [_named(lane, name, depth) for own, name in found[:MAX_LANES] for depth, lane in enumerate(own)]
     bands = [band(word) for word in words] if band else []
     title = _TITLES.get(table.name, table.name.replace("_", " "))
-    return LaneGroup(table.name, title, shown, words, bands, max(len(found) - MAX_LANES, 0), n_hidden)
+    return LaneGroup(table.name, title, shown, words, bands, max(len(chosen) - MAX_LANES, 0), n_hidden)
+
+
+def _rows_by(tracks: Iterable[int]) -> dict[int, array[int]]:
+    """Return the numbers of the rows of each track, which take less memory than the rows."""
+    found: dict[int, array[int]] = {}
+    for row, number in enumerate(tracks):
+        own = found.get(number)
+        if own is None:
+            own = found[number] = array("q")
+        own.append(row)
+    return found
 
 
 def _track_of(table: ColumnTable) -> str | None:
@@ -123,16 +132,16 @@ def _track_of(table: ColumnTable) -> str | None:
 
 
 def _stacked(
-    rows: Sequence[tuple[int, int, int]], stop: int, lasting: Collection[int]
+    rows: Iterable[tuple[int, int, int]], n: int, stop: int, lasting: Collection[int]
 ) -> tuple[list[Lane], int]:
-    """Return rows by time as lanes without overlaps, and how many had no place.
+    """Return `n` rows by time as lanes without overlaps, and how many had no place.
 
     A row without an end lasts until `stop` when it is the last and its word is one of those that have ends;
     before others nobody knows when it ended.
     """
     lanes: list[Lane] = []
     n_hidden = 0
-    last = len(rows) - 1
+    last = n - 1
     for at, (start, length, word) in enumerate(rows):
         if word < 0:
             continue
@@ -157,15 +166,19 @@ def _named(lane: Lane, name: str, depth: int) -> Lane:
     return lane
 
 
-def _run_ns(lanes: Iterable[Lane], words: Sequence[str]) -> int:
-    """Return how long a thread ran."""
-    running = words.index("Running") if "Running" in words else -1
-    return sum(
-        stop - start
-        for lane in lanes
-        for start, stop, word in zip(lane.starts, lane.stops, lane.words, strict=True)
-        if word == running
-    )
+def _weigh(
+    table: ColumnTable, track: str | None, words: Sequence[str], of_row: Sequence[int]
+) -> Callable[[Sequence[int]], int]:
+    """Return what gives the weight of a lane by the numbers of its rows: those with most come first.
+
+    Threads have the time that they ran, other tasks the number of their rows; all others have none.
+    """
+    if table.name == "thread_state":
+        running, lengths = words.index("Running") if "Running" in words else -1, table["dur"].numbers
+        return lambda rows: sum(max(lengths[row], 0) for row in rows if of_row[row] == running)
+    if track in _TASKS:
+        return len
+    return lambda _rows: 0
 
 
 def band_of(state: str) -> int:

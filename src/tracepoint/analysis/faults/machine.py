@@ -111,6 +111,8 @@ class FaultMachine:
         self.is_kernel, self.outcome, self.waiting = array("b"), array("b"), array("b")
         self.regions: list[MappedRegion] = []
         self.spaces = AddressSpaces()
+        # Of equal regions one object is kept: there are few of them, and millions of faults.
+        self._known: dict[MappedRegion, MappedRegion] = {}
         #: Faults that get_user_pages() and its like made, without a trap.
         self.n_without_trap = 0
         #: Ends whose fault was not recorded, or lies before a loss.
@@ -146,7 +148,8 @@ class FaultMachine:
         self.is_kernel.append(fault.is_kernel)
         self.outcome.append(FaultOutcome.UNKNOWN)
         self.waiting.append(Waiting.NOTHING)
-        self.regions.append(self.spaces.find(process, fault.address))
+        region = self.spaces.find(process, fault.address)
+        self.regions.append(self._known.setdefault(region, region))
         self._pairs.begin(tid, at, ts, cpu)
         self._tries.pop(tid, None)
         self._last[tid] = at

@@ -249,6 +249,20 @@ def memory_of_parquet() -> Row:
     return Row("memory of Parquet of an event of 5 GB", peak, "MB", 1000, True, f"{seconds:.1f} s of CPU")
 
 
+def memory_of_sql() -> Row:
+    """The most memory of a query over one event of 5 GB, which DuckDB gets part by part."""
+    query = "select next_comm, count(*) from sched_switch group by all"
+    seconds, peak = use_of([sys.executable, "-m", "tracepoint", "sql", "-q", str(large()), query])
+    return Row("memory of SQL over an event of 5 GB", peak, "MB", 256, True, f"{seconds:.1f} s of CPU")
+
+
+def memory_of_one_event() -> Row:
+    """The most memory of a process that writes one event of 5 GB to its stdout as Arrow IPC."""
+    words = ["read", "-q", str(large()), "sched_switch", "--format", "arrow"]
+    seconds, peak = use_of([sys.executable, "-m", "tracepoint", *words])
+    return Row("memory of Arrow IPC of an event of 5 GB", peak, "MB", 256, True, f"{seconds:.1f} s of CPU")
+
+
 def filter_before_decoding() -> Row:
     """The table of what a filter leaves against the table of all."""
     taken: list[list[float]] = [[], []]
@@ -305,6 +319,8 @@ ROWS = (
     memory_of_window,
     memory_of_table,
     memory_of_parquet,
+    memory_of_sql,
+    memory_of_one_event,
     filter_before_decoding,
     guest_clock,
     two_threads,

@@ -297,11 +297,16 @@ error:
 	return false;
 }
 
-/* A stream of one array. */
+/*
+ * A stream of one array, or of those that a Python iterator gives, each made when it is asked for: then the array
+ * `node` says only what they are.
+ */
 
 struct stream {
 	struct node *node;
+	PyObject *module, *parts;
 	bool is_given;
+	char error[200];
 };
 
 static int stream_schema(struct ArrowArrayStream *self, struct ArrowSchema *ret)
@@ -309,10 +314,47 @@ static int stream_schema(struct ArrowArrayStream *self, struct ArrowSchema *ret)
 	return give_schema(((struct stream *)self->private_data)->node, ret) ? 0 : ENOMEM;
 }
 
+/* Keep the text of the exception. */
+static int note_exception(struct stream *stream)
+{
+	PyObject *type, *value, *trace, *text;
+
+	PyErr_Fetch(&type, &value, &trace);
+	text = value ? PyObject_Str(value) : NULL;
+	snprintf(stream->error, sizeof(stream->error), "%s", (text ? PyUnicode_AsUTF8(text) : NULL) ?: "reading failed");
+	Py_XDECREF(text);
+	Py_XDECREF(type);
+	Py_XDECREF(value);
+	Py_XDECREF(trace);
+	PyErr_Clear();
+	return EIO;
+}
+
+/* Give the next array of the iterator away; none is a released one. */
+static int next_part(struct stream *stream, struct ArrowArray *ret)
+{
+	PyGILState_STATE state = PyGILState_Ensure();
+	PyObject *spec = PyIter_Next(stream->parts);
+	struct node *node = spec ? read_node(stream->module, spec, 0) : NULL;
+	int failed = 0;
+
+	*ret = (struct ArrowArray){ 0 };
+	if (PyErr_Occurred())
+		failed = note_exception(stream);
+	else if (node && !give_array(node, ret))
+		failed = ENOMEM;
+	node_put(node);
+	Py_XDECREF(spec);
+	PyGILState_Release(state);
+	return failed;
+}
+
 static int stream_next(struct ArrowArrayStream *self, struct ArrowArray *ret)
 {
 	struct stream *stream = self->private_data;
 
+	if (stream->parts)
+		return next_part(stream, ret);
 	if (stream->is_given) {
 		*ret = (struct ArrowArray){ 0 };
 		return 0;
@@ -325,14 +367,23 @@ static int stream_next(struct ArrowArrayStream *self, struct ArrowArray *ret)
 
 static const char *stream_error(struct ArrowArrayStream *self)
 {
-	(void)self;
-	return "no memory is left";
+	const struct stream *stream = self->private_data;
+
+	return stream->error[0] ? stream->error : "no memory is left";
 }
 
 static void stream_release(struct ArrowArrayStream *self)
 {
 	struct stream *stream = self->private_data;
 
+	/* What the interpreter held is gone with it. */
+	if (stream->parts && Py_IsInitialized()) {
+		PyGILState_STATE state = PyGILState_Ensure();
+
+		Py_DECREF(stream->parts);
+		Py_DECREF(stream->module);
+		PyGILState_Release(state);
+	}
 	node_put(stream->node);
 	free(stream);
 	self->release = NULL;
@@ -409,4 +460,26 @@ PyObject *tp_arrow_array(PyObject *module, PyObject *spec)
 PyObject *tp_arrow_stream(PyObject *module, PyObject *spec)
 {
 	return hand_over(module, spec, stream_capsule);
+}
+
+PyObject *tp_arrow_parts(PyObject *module, PyObject *args)
+{
+	PyObject *spec, *parts, *made;
+
+	if (!PyArg_ParseTuple(args, "OO:arrow_parts", &spec, &parts))
+		return NULL;
+	if (!PyIter_Check(parts))
+		return PyErr_Format(PyExc_TypeError, "parts are an iterator, not %R", parts);
+	/* A thread that was not made by Python asks the main interpreter for its lock. */
+	if (PyInterpreterState_Get() != PyInterpreterState_Main())
+		return PyErr_Format(PyExc_NotImplementedError, "arrays made one by one, in a sub-interpreter");
+	made = tp_arrow_stream(module, spec);
+	if (made) {
+		struct ArrowArrayStream *given = PyCapsule_GetPointer(made, "arrow_array_stream");
+		struct stream *stream = given->private_data;
+
+		stream->module = Py_NewRef(module);
+		stream->parts = Py_NewRef(parts);
+	}
+	return made;
 }

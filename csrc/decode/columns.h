@@ -96,6 +96,7 @@ PyObject *tp_symbol_lines(PyObject *module, PyObject *args);
 PyObject *tp_arrow_schema(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_array(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
+PyObject *tp_arrow_parts(PyObject *module, PyObject *args);
 
 #define TP_COLUMN_METHODS											\
 	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, counts)" },			\
@@ -125,6 +126,7 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 	  "symbol_lines(text of kallsyms): addresses, starts of names, types, is sorted; None: unusual" },	\
 	{ "arrow_schema", tp_arrow_schema, METH_O, "arrow_schema(array)" },					\
 	{ "arrow_array", tp_arrow_array, METH_O, "arrow_array(array)" },					\
-	{ "arrow_stream", tp_arrow_stream, METH_O, "arrow_stream(array)" }
+	{ "arrow_stream", tp_arrow_stream, METH_O, "arrow_stream(array)" },					\
+	{ "arrow_parts", tp_arrow_parts, METH_VARARGS, "arrow_parts(array without rows, iterator of arrays)" }
 
 #endif

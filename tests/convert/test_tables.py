@@ -1,6 +1,7 @@
 """Records of all events as one table, CSV, JSON lines and Arrow IPC: what `read` prints of each."""
 
 import csv
+import gc
 import json
 from dataclasses import replace
 from io import StringIO
@@ -164,3 +165,37 @@ def test_texts_that_differ_only_in_such_bytes_are_one_word_of_a_dictionary(raw_f
     # pandas refuses categories that are there twice.
     assert table.arrow().to_pandas()["name"].tolist() == ["\ufffd", "\ufffd"]
     assert table.polars()["name"].to_list() == ["\ufffd", "\ufffd"]
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt])
+def test_a_table_that_was_interrupted_does_not_look_complete(form, fault, trace, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    def parts():
+        yield trace["sched_switch"]
+        raise fault
+
+    def read(path):
+        if form == "parquet":
+            return parquet.read_table(path)
+        with pyarrow.OSFile(str(path)) as source, pyarrow.ipc.open_stream(source) as reader:
+            found = list(reader)
+        # An end that is missing ends the stream; the mark of the end is what a careful reader asks for.
+        if path.read_bytes()[-8:] != b"\xff\xff\xff\xff\0\0\0\0":
+            raise pyarrow.ArrowInvalid("no end")
+        return found
+
+    path = tmp_path / "out"
+    with path.open("wb") as stream, pytest.raises(fault):
+        tables.write_table(parts(), stream, form)
+    gc.collect()
+    assert path.stat().st_size > 100
+    with pytest.raises(pyarrow.ArrowInvalid):
+        read(path)
+    with path.open("wb") as stream:
+        tables.write_table([trace["sched_switch"]] * 2, stream, form)
+    assert sum(map(len, read(path)) if form == "arrow" else [len(read(path))]) == 2 * len(
+        trace["sched_switch"]
+    )

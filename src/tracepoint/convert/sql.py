@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.libraries import import_library
 from tracepoint.decode.names import names_by_id
+from tracepoint.decode.parts import TableParts
 from tracepoint.errors import TracepointError
 from tracepoint.wording import counted
 
@@ -85,7 +86,7 @@ class TraceDatabase:
         words = {word.lower() for word in WORD.findall(query)}
         for name in {name for word in words for name in self._shorts.get(word, ())} - self._viewed:
             system, _, short = name.partition(":")
-            self.connection.register(name, self.trace[name])
+            self.connection.register(name, TableParts(self.trace, name))
             self._make_view(f"{quoted(system)}.{quoted(short)}", name, system)
             if len(self._shorts[short.lower()]) == 1:
                 self._make_view(f"main.{quoted(short)}", name, "main")

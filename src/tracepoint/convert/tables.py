@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from io import StringIO
+from io import RawIOBase, StringIO
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _STEP = 1 << 12
 _ROWS = 1 << 16
+# Of Arrow IPC what is read at once, of Parquet what is compressed together.
+_BATCH_ROWS = {"arrow": _ROWS, "parquet": 1 << 20}
 
 
 def csv_lines(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
@@ -47,19 +49,43 @@ def csv_lines(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[s
     yield text.getvalue()
 
 
-def write_table(table: ColumnTable, stream: IO[bytes], form: str) -> None:
-    """Write a table to a stream of bytes as `arrow` (the streaming format of Arrow IPC) or `parquet`.
+def write_table(parts: Iterable[ColumnTable], stream: IO[bytes], form: str) -> None:
+    """Write a table, one part after the other, as `arrow` (the streaming format of Arrow IPC) or `parquet`.
 
-    Raises OSError, and TracepointError without pyarrow.
+    On an error the end is missing, without which what was written is not read as a whole table.  Raises
+    OSError, and TracepointError without pyarrow.
     """
+    target, writer = _Unfinished(stream), None
+    try:
+        for part in parts:
+            rows = part.arrow()
+            writer = writer or _open_writer(target, form, rows.schema)
+            writer.write_table(rows, _BATCH_ROWS[form])
+        if writer is not None:
+            writer.close()
+    except BaseException:
+        target.has_failed = True
+        raise
+
+
+class _Unfinished(RawIOBase):
+    """A stream that writes nothing more after an error: freed writers of Parquet write the end."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.has_failed = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return len(data) if self.has_failed else self._stream.write(data)
+
+
+def _open_writer(stream: RawIOBase, form: str, schema: Any) -> Any:
     if form == "arrow":
-        ipc = import_library("pyarrow.ipc", "arrow")
-        columns = table.arrow()
-        with ipc.new_stream(stream, columns.schema) as writer:
-            writer.write_table(columns, max_chunksize=_ROWS)
-    else:
-        parquet = import_library("pyarrow.parquet", "arrow")
-        parquet.write_table(table.arrow(), stream, compression="zstd")
+        return import_library("pyarrow.ipc", "arrow").new_stream(stream, schema)
+    return import_library("pyarrow.parquet", "arrow").ParquetWriter(stream, schema, compression="zstd")
 
 
 def json_lines(

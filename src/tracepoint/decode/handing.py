@@ -11,6 +11,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from tracepoint.decode.arrow import ArrowNode
@@ -36,3 +37,11 @@ def hand_array(node: ArrowNode) -> tuple[object, object]:
 def hand_stream(node: ArrowNode) -> object:
     """Return a capsule `arrow_array_stream` of one array."""
     return _module().arrow_stream(node)
+
+
+def hand_parts(node: ArrowNode, parts: Iterator[ArrowNode]) -> object:
+    """Return a capsule `arrow_array_stream` of arrays like `node`, each made when it is asked for.
+
+    Raises NotImplementedError in a sub-interpreter, into which threads of others cannot call.
+    """
+    return _module().arrow_parts(node, parts)

@@ -14,6 +14,7 @@ from tracepoint.cli.trace.recordings import (
     narrowed,
 )
 from tracepoint.convert.tables import csv_lines, json_lines, write_table
+from tracepoint.decode.parts import TableParts
 from tracepoint.decode.records import RECORD_COLUMNS, record_values, shown_records
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tracepoint.decode.records import ShownRecord
-    from tracepoint.decode.table import Table
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.container import Container
@@ -113,10 +113,10 @@ class Reading:
         }
         return makers[form]() if form in makers else iter(())
 
-    def _only_table(self) -> Table | None:
+    def _only_table(self) -> TableParts | None:
         """Return the table of the one event that is read; None when there are several, or none."""
         names = [name for name in self.view.events if name in self.view]
-        return self.view[names[0]] if len(names) == 1 else None
+        return TableParts(self.view, names[0]) if len(names) == 1 else None
 
     def write_table(self, form: str, stream: IO[bytes]) -> None:
         """Write the table of the one event that is read; raises TracepointError when there are several."""
@@ -133,7 +133,7 @@ class Reading:
         """Yield lines of CSV: the columns of the one event that is read, else the texts of all."""
         table = self._only_table()
         if table is not None:
-            lines = csv_lines(table.columns, (row.values() for row in table))
+            lines = csv_lines(table.columns, (row.values() for part in table for row in part))
         else:
             lines = csv_lines(RECORD_COLUMNS, map(record_values, self._shown()))
         return map(utf8, lines)

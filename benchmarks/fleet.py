@@ -40,15 +40,17 @@ def fleet_two_workers() -> Row:
         for client in (one, two):
             client.run(import_module, "tracepoint.fleet")
             _measured(path, client, 32)
-        ratios, plain, by_cpu = [], [], []
+        ratios, plain, busiest, by_cpu = [], [], [], []
         for _ in range(RUNS):
             alone, both = _measured(path, one), _measured(path, two)
             ratios.append(alone.wall / both.wall)
+            busiest.append(max(alone.workers) / max(both.workers))
             by_cpu.append(max(alone.workers) / max(*both.workers, (sum(both.workers) + both.here) / 2))
             plain.append(_plain_seconds(1) / _plain_seconds(2))
-    limit, allowed, load = statistics.median(plain), statistics.median(by_cpu), os.getloadavg()[0]
-    detail = f"by CPU time {allowed:.2f} x, two plain processes {limit:.2f} x, load {load:.1f}"
-    return Row("fleet: one worker over two", statistics.median(ratios), "x", 1.7, False, detail)
+    busy, allowed, limit, ratio = map(statistics.median, (busiest, by_cpu, plain, ratios))
+    detail = f"CPU of the busiest worker {busy:.2f} x, all on two CPUs {allowed:.2f} x, "
+    detail += f"two plain processes {limit:.2f} x, load {os.getloadavg()[0]:.1f}"
+    return Row("fleet: one worker over two", ratio, "x", 1.7, False, detail)
 
 
 class _Run(NamedTuple):

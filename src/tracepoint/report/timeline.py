@@ -25,6 +25,8 @@ _MAX_LOSSES = 20_000
 _MAX_LEGEND = 8
 # What the script leaves out of a word before it makes a colour of it.
 _NUMBERS = re.compile(r"[0-9/:.-]+")
+# What words of one colour end in.
+_LAST = "0123456789/:.-"
 
 
 class SliceWindow(NamedTuple):
@@ -104,8 +106,8 @@ def legend_of(words: Sequence[str], weights: Mapping[int, int]) -> list[list[str
 
     Words that differ in numbers only have one colour.  `weights` are how much each word fills, by its number.
 
-    >>> legend_of(["sh-7", "cc-8", "cc-9"], {0: 5, 1: 3, 2: 4})
-    [['cc-8', 'cc…'], ['sh-7', 'sh-7']]
+    >>> legend_of(["sh-7", "a-b-8", "a-b-9"], {0: 5, 1: 3, 2: 4})
+    [['a-b-8', 'a-b…'], ['sh-7', 'sh-7']]
     """
     sums: Counter[str] = Counter()
     own: dict[str, set[int]] = {}
@@ -117,7 +119,7 @@ def legend_of(words: Sequence[str], weights: Mapping[int, int]) -> list[list[str
     found = []
     for key, _ in sums.most_common(_MAX_LEGEND):
         first = words[min(own[key])]
-        found.append([first, first if len(own[key]) == 1 else f"{key}…"])
+        found.append([first, first if len(own[key]) == 1 else f"{first.rstrip(_LAST)}…"])
     return found
 
 

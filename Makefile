@@ -20,7 +20,7 @@ JOBS ?= $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 
 .PHONY: help try test test-all bench lint docs release wheels deb fuzz setup debian spark clean
 help:
-	@sed -n 's/^# \{0,1\}//;1,12p' Makefile
+	@sed -n 's/^# \{0,1\}//;1,10p' Makefile
 
 setup: $(VENV)/.ready
 

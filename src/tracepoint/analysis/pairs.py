@@ -68,7 +68,8 @@ class PairMachine:
     """Pairs begins and ends that come by time.
 
     >>> machine = PairMachine(Order.STACK)
-    >>> machine.begin("task", 0, 10, 0); machine.begin("task", 1, 20, 0)
+    >>> machine.begin("task", 0, 10, 0), machine.begin("task", 1, 20, 0)
+    (True, True)
     >>> machine.end("task", 2, 30), machine.end("task", 3, 40), machine.end("task", 4, 50)
     (1, 0, -1)
     >>> machine.finish(60).begins

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
+from tracepoint.filter.numbers import MAX_CPUS
 from tracepoint.record.layout import MAX_PAGE_BYTES, PageLayout
 from tracepoint.tracefile.buffers import TraceBuffer, without_overlaps
 from tracepoint.tracefile.compression import MAX_SECTION
@@ -14,6 +15,8 @@ from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.head import COMPRESSED
 from tracepoint.tracefile.options import Option, OptionId, find_options, read_buffer, read_u32
+from tracepoint.tracefile.salvage import find_chunked, walk_sections
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.head import FileHead
     from tracepoint.tracefile.options import BufferOption
+    from tracepoint.tracefile.salvage import FoundSection
     from tracepoint.tracefile.timing import TimeMap
 
 _MAX_OPTION_SECTIONS = 1024
@@ -53,6 +57,8 @@ class Version7:
     places: dict[int, int] = field(default_factory=dict)
     n_cpus: int = 0
     latency_text: str = ""
+    found: list[FoundSection] = field(default_factory=list)
+    cpus: list[tuple[int, int]] = field(default_factory=list)
 
     def _at(self, offset: int) -> Cursor:
         return Cursor(self.data, offset, big=self.head.is_big_endian, path=self.path)
@@ -95,9 +101,21 @@ class Version7:
                 seen.add(offset)
                 offset = self._read_option_section(self.section(offset, OptionId.DONE), seen)
         except DecodeError as error:
-            if not self.options:
-                raise
             self.report(Damage(None, offset if error.offset is None else error.offset, error.reason))
+            self._find_sections(seen)
+            if not self.options and not self.found:
+                raise
+
+    def _find_sections(self, seen: set[int]) -> None:
+        """Find the sections by going through the file, and read the options that no chain led to."""
+        self.found = list(walk_sections(self.data, self.head))
+        for section in self.found:
+            if section.id == OptionId.DONE and section.offset not in seen:
+                seen.add(section.offset)
+                try:
+                    self._read_option_section(self.section(section.offset, OptionId.DONE), seen)
+                except DecodeError as error:
+                    self.report(Damage(None, section.offset, error.reason))
 
     def _read_option_section(self, cursor: Cursor, seen: set[int]) -> int:
         """Read the options of one section; return the offset of the next, 0 when it is the last."""
@@ -133,6 +151,27 @@ class Version7:
                     self._read_latency(Cursor(option.data, big=big).u64())
             except DecodeError as error:
                 self.report(Damage(None, error.offset or 0, f"option {option.id}: {error.reason}"))
+        self._use_found()
+
+    def _use_found(self) -> None:
+        """Take the sections, and the data of CPUs, of which no option says where they are."""
+        for section in self.found:
+            if section.id in _PARTS:
+                self.places.setdefault(section.id, section.offset)
+        buffers = [section for section in self.found if section.id == OptionId.BUFFER]
+        if find_options(self.options, OptionId.BUFFER) or not buffers:
+            return
+        first = buffers[0]
+        if self.codec is None or not first.is_compressed:
+            reason = "the list of CPUs is missing, and plain pages do not say of which CPU they are"
+        else:
+            self.cpus = list(find_chunked(self.data, first, self.head, self.n_cpus or MAX_CPUS))
+            self.n_cpus = max(self.n_cpus, len(self.cpus))
+            n_cpus = counted(len(self.cpus), "CPU")
+            reason = f"the list of CPUs is missing: numbers from 0 on for the data of {n_cpus}"
+        self.report(Damage(None, first.offset, reason))
+        for section in buffers[1:]:
+            self.report(Damage(None, section.offset, "an instance whose name is missing was left out"))
 
     def _read_latency(self, offset: int) -> None:
         cursor = self.section(offset, OptionId.BUFFER_TEXT)
@@ -141,6 +180,12 @@ class Version7:
     def buffers(self, layout: PageLayout, times: TimeMap | None) -> tuple[TraceBuffer, ...]:
         """Return the ring buffers, the top one first."""
         found = list(self._read_buffers(layout, times))
+        if self.cpus:
+            cpus = (
+                CpuData(cpu, at, size, layout, self.data, self.codec, self.report, times)
+                for cpu, (at, size) in enumerate(self.cpus)
+            )
+            found.append(TraceBuffer("", "", tuple(cpus)))
         found.sort(key=lambda buffer: buffer.name != "")
         return without_overlaps(found, len(self.data), self.report)
 

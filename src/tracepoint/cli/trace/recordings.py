@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.container import Container
     from tracepoint.tracefile.damage import Damage
 
-_MAX_SHOWN = 10
+_MAX_SHOWN, _MAX_REASONS = 10, 3
 _MAX_PID_DIGITS = 10
 _BLOCK = 1 << 20
 _FILE_HELP = (
@@ -171,7 +171,8 @@ def buffer_named(trace: Container, name: str) -> TraceBuffer:
             return buffer
     names = ", ".join(buffer.name or "the top one" for buffer in trace.buffers) or "none"
     wanted = f"instance {name!r}" if name else "top buffer"
-    raise TracepointError(f"{trace.path}: no {wanted}; buffers: {names}")
+    reasons = [f"{damage.reason} (offset {damage.offset:#x})" for damage in trace.damage[:_MAX_REASONS]]
+    raise TracepointError("\n".join([f"{trace.path}: no {wanted}; buffers: {names}", *reasons]))
 
 
 def report_unmatched(file: str, patterns: Sequence[str], events: Collection[str], out: Output) -> bool:

@@ -167,3 +167,20 @@ def test_texts_stand_out_from_what_is_behind_them(page, tmp_path, scheme):
       return bad;
     })()"""
     assert page.run(script) == []
+
+
+def test_the_legend_has_the_colours_that_are_drawn(page, tmp_path):
+    see(page, page_of(x1(), tmp_path))
+    script = """(() => {
+      const group = Report.facts.timeline.groups[0], [mark, name] = [...document.querySelectorAll('.legend li')][1].childNodes;
+      const canvas = document.querySelector('details canvas'), ratio = canvas.width / canvas.clientWidth;
+      const at = Report.view.to ? 50 / 600 : 0;
+      const [r, g, b] = canvas.getContext('2d').getImageData(Math.round(canvas.width * at), 4 * ratio, 1, 1).data;
+      return [getComputedStyle(mark).backgroundColor, `rgb(${r}, ${g}, ${b})`, name.data, group.legend[0][1]];
+    })()"""
+    for scheme in ("light", "dark"):
+        page.scheme(scheme)
+        page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        mark, drawn, name, legend = page.run(script)
+        assert mark == drawn, scheme
+        assert name == legend

@@ -54,6 +54,20 @@ def test_every_list_of_pythons_is_the_same() -> None:
 
 
 @pytest.mark.programs
+def test_the_changelog_has_each_change_once_under_its_kind() -> None:
+    pytest.importorskip("towncrier", reason="towncrier is not installed: make setup")
+    command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "9.9"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = done.stdout[done.stdout.index("## 9.9 (") :].splitlines()
+    assert lines[1] == ""
+    kinds = [line.removeprefix("### ") for line in lines if line.startswith("### ")]
+    assert kinds == [one["name"] for one in PROJECT["tool"]["towncrier"]["type"]]
+    changes = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+    fragments = [path.read_text(encoding="utf-8") for path in (ROOT / "changes.d").glob("*.md")]
+    assert sorted(changes) == sorted(text.splitlines()[0] for text in fragments)
+
+
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("schema", "file"),
     [

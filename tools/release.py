@@ -144,6 +144,9 @@ def main(target: Path) -> None:
     tags = [tag for tag in run("git", "tag", "--points-at", "HEAD").split() if tag.startswith("v")]
     if tags and f"v{version}" not in tags:
         sys.exit(f"release: HEAD is tagged {', '.join(tags)}, and __version__ is {version}")
+    fragments = len(list((ROOT / "changes.d").glob("*.md")))
+    if tags and fragments:
+        sys.exit(f"release: HEAD is tagged, and changes.d has {fragments} files: run towncrier build before")
     with TemporaryDirectory() as name:
         files, again = build(Path(name) / "one", epoch), build(Path(name) / "two/longer", epoch)
         for first, second in zip(files, again, strict=True):

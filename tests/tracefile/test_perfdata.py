@@ -144,3 +144,28 @@ def test_perf_script_shows_the_same_samples(tmp_path, golden, mode):
     assert sorted(row[:2] for row in shown) == sorted((r.cpu, r.timestamp) for r in maker.records)
     known = {row for row in shown if ":" in row[2] and not row[2].startswith("ftrace")}
     assert set(rows) & known
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [(6, 1, "a record of"), (0, 200, "1 records of a kind that perf does not have"), (0, 0, "of a kind")],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_damaged_head_of_a_record_is_damage(tmp_path, place, value, reason, packed):
+    """A size that is no multiple of a word, and a kind that is none, do not lose records silently."""
+    maker = PerfMaker(read_tracedat(written(content_of(n_records=20))))
+    records = maker.data()
+    broken = bytearray(records[7])
+    broken[place] = broken[place] + value if place else value
+    records[7] = bytes(broken)
+    if packed:
+        zstandard = pytest.importorskip("zstandard")
+        stream = zstandard.ZstdCompressor().compressobj()
+        records = maker.compressed(
+            records, lambda data: stream.compress(data) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+        )
+    with opened(tmp_path, maker.file(records)) as trace:
+        assert trace.n_records < 20
+        assert any(reason in damage.reason for damage in trace.damage) or (
+            packed and any("compressed record" in damage.reason for damage in trace.damage)
+        )

@@ -45,6 +45,8 @@ _FILE_SIZE = 104
 _IDS_ENTRY = 16
 _N_FEATURES = 256
 _FEATURE_TRACING_DATA, _FEATURE_HOSTNAME, _FEATURE_RELEASE, _FEATURE_NRCPUS = 1, 3, 4, 7
+# Those of the kernel and of perf.
+_N_KINDS = 128
 _MAX_ATTRS = 1 << 16
 _MAX_IDS = 1 << 22
 # The head, pid and tid before the name of a task.
@@ -262,6 +264,8 @@ class _PerfData:
             feature = self._long.unpack_from(data, 8)[0]
             if feature in (_FEATURE_HOSTNAME, _FEATURE_RELEASE, _FEATURE_NRCPUS):
                 self._take_feature(feature, data[_COMM_AT:])
+        elif not 0 < kind < _N_KINDS:
+            self._leave_out("records of a kind that perf does not have")
 
     def _take_sample(self, data: bytes) -> None:
         attr = self._only

@@ -150,6 +150,11 @@ class PerfRecord(NamedTuple):
     at: int
 
 
+def _is_possible(kind: int, size: int) -> bool:
+    """Whether a record can have a size: the kernel's own are whole words, perf's need not be."""
+    return size >= _HEAD and (kind >= RecordType.ATTR or not size % 8)
+
+
 class RecordReader:
     """Yields the records between two offsets of a file, expanding those that are compressed."""
 
@@ -168,7 +173,7 @@ class RecordReader:
         at, head = self._start, self._head
         while at + _HEAD <= self._end:
             kind, _, size = head.unpack_from(self._data, at)
-            if size < _HEAD or at + size > self._end:
+            if not _is_possible(kind, size) or at + size > self._end:
                 self._report(Damage(None, at, f"a record of {size} bytes where {self._end - at} are left"))
                 return
             record = PerfRecord(kind, bytes(self._data[at : at + size]), at)
@@ -208,7 +213,7 @@ class RecordReader:
         at = 0
         while at + _HEAD <= len(made):
             kind, _, size = self._head.unpack_from(made, at)
-            if size < _HEAD:
+            if not _is_possible(kind, size):
                 self._report(Damage(None, record.at, f"a compressed record of {size} bytes"))
                 made, at = b"", 0
                 break

@@ -6,6 +6,7 @@
 # make docs      the documentation site in build/docs/html; warnings are errors
 # make release   sdist and wheel in dist/, built twice with the same bytes, checked and installed once
 # make wheels    wheels for each Python here, for glibc 2.28 and musl, built twice and tried; PYTHONS=... adds some
+# make vsix      the extension of VS Code in dist/, with its libraries from npm
 # make deb       Debian packages in dist/, checked by lintian and installed in a clean system; root only
 # make fuzz      fuzz every reader, MINUTES=30 in all
 #
@@ -18,9 +19,9 @@ PYTEST_ARGS ?=
 # Each guest takes a GiB.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 
-.PHONY: help try test test-all bench lint docs release wheels deb fuzz setup debian spark clean
+.PHONY: help try test test-all bench lint docs release wheels vsix deb fuzz setup debian spark clean
 help:
-	@sed -n 's/^# \{0,1\}//;1,10p' Makefile
+	@sed -n 's/^# \{0,1\}//;1,13p' Makefile
 
 setup: $(VENV)/.ready
 
@@ -66,6 +67,9 @@ wheels: setup
 	@$(RUN) tools/dev_requirements.py wheels >$(VENV)/wheels-requirements.txt
 	@$(RUN) -m pip install -qq --disable-pip-version-check -r $(VENV)/wheels-requirements.txt
 	@$(RUN) tools/wheels.py dist $(PYTHONS)
+
+vsix: setup
+	@$(RUN) tools/vsix.py dist
 
 deb: setup
 	@$(RUN) tools/debian.py release

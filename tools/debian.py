@@ -42,6 +42,8 @@ PROGRAMS = {
     "fish": "its completions are tried in it",
     "zsh": "its completions are read by it",
     "neovim": "the language server is tested in it",
+    "emacs-nox": "the language server is tested in it",
+    "elpa-eglot": "the client of the language server for Emacs 28",
     "chromium": "the pages of catalogs, reports and the site are tested in it",
     "trace-cmd": "it judges what we write, and works on the mounted control files",
     "babeltrace2": "it judges the CTF that we write, and what we read of others",

@@ -6,12 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracepoint.errors import TracepointError
 from tracepoint.layout.abi import Abi
-from tracepoint.lsp.complete import completions_at
+from tracepoint.lsp.coloring import colored
+from tracepoint.lsp.complete import closed_text, completions_at
 from tracepoint.lsp.hover import hover_at, offset_hints
 from tracepoint.lsp.outline import declared, field_at, folds
 from tracepoint.lsp.positions import Positions
+from tracepoint.lsp.python_events import python_event, python_outline
+from tracepoint.lsp.ranges import format_range
+from tracepoint.model.fmt.text import format_text
 from tracepoint.model.read import read_header_text
+from tracepoint.printk.conversion import Conversion, parse_format
+from tracepoint.printk.extensions import POINTER_EXTENSIONS
 
 TEXT = """#undef TRACE_SYSTEM
 #define TRACE_SYSTEM demo
@@ -113,5 +120,100 @@ def test_completion_offers_fields_after_entry_and_macros_after_underscores() -> 
     offered = dict(completions_at(HEADER, TEXT.index("__field(int") + 2))
     assert offered["__array"] == "(type, name, length)"
     assert {"__print_symbolic", "__assign_str", "__get_str"} <= offered.keys()
-    assert completions_at(HEADER, TEXT.index("TP_ARGS") + 2) == []
+    assert completions_at(HEADER, TEXT.index("int len") + 5) == []
     assert completions_at(HEADER, 3) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "offered"),
+    [
+        ('TP_printk("p=%p', {"S": "symbol and offset of an address of code"}),
+        (
+            "TP_printk(__field_ext(void *, p, ",
+            {"FILTER_PTR_STRING": "text that a pointer leads to"},
+        ),
+        ("TP_printk(__get_str(", {"name": "char"}),
+        ("TP_printk(__print_symbolic(__entry->len, {ST", {"STATE_ON": "exported by TRACE_DEFINE_ENUM"}),
+        ("TP_", {"TP_printk": "print", "TP_fast_assign": "assign"}),
+    ],
+)
+def test_completion_knows_what_an_argument_can_be(written: str, offered: dict[str, str]) -> None:
+    text = TEXT.replace(
+        'TP_printk("len=%d at=%llu %s", __entry->len, __entry->at, __get_str(name))\n', f"{written}\n)\n"
+    )
+    text = text.replace("TRACE_EVENT(tick", "TRACE_DEFINE_ENUM(STATE_ON);\nTRACE_EVENT(tick", 1)
+    at = text.index(written) + len(written)
+    found = dict(completions_at(read_header_text(closed_text(text, at), "t.h"), at))
+    assert offered.items() <= found.items()
+
+
+def test_completion_between_declarations_offers_macros_classes_and_flags() -> None:
+    text = TEXT + "TRACE_E\nDEFINE_EVENT(p, x, TP_PROTO(int a), TP_ARGS(a));\nTRACE_EVENT_FLAGS(tick, T)\n"
+    header = read_header_text(text, "t.h")
+    at = text.index("TRACE_E\n") + len("TRACE_E")
+    assert dict(completions_at(header, at))["DEFINE_EVENT"] == "(template, name, proto, args)"
+    at = text.index("DEFINE_EVENT(p, x") + len("DEFINE_EVENT(")
+    assert ("pair", "(int a)") in completions_at(header, at)
+    at = text.index("(tick, T)") + len("(tick, T")
+    assert "TRACE_EVENT_FL_CAP_ANY" in dict(completions_at(header, at))
+
+
+@pytest.mark.parametrize("letters", sorted(POINTER_EXTENSIONS))
+def test_each_extension_is_one_of_the_kernel(letters: str) -> None:
+    (found,) = parse_format(f"%p{letters}")
+    assert isinstance(found, Conversion)
+    assert found.letters == letters
+
+
+def test_words_have_kinds() -> None:
+    kinds = {(word.text, kind) for word, kind in colored(TEXT)}
+    assert {
+        ("TRACE_EVENT", "macro"),
+        ("tick", "event"),
+        ("pair", "class"),
+        ("one", "event"),
+        ("len", "parameter"),
+        ("len", "property"),
+        ("name", "property"),
+        ("__get_str", "function"),
+        ("__entry", "variable"),
+        ("__string", "macro"),
+    } <= kinds
+    assert all(TEXT[word.start : word.end] == word.text for word, _ in colored(TEXT))
+
+
+def test_only_the_declarations_of_a_range_are_formatted() -> None:
+    text = "TRACE_EVENT(a,TP_PROTO(int x),TP_ARGS(x));\nTRACE_EVENT(b,TP_PROTO(int x),TP_ARGS(x));\n"
+    whole = format_text(text).text
+    (first,), (second,) = list(format_range(text, "", 3, 3)), list(format_range(text, "", 50, 50))
+    made = text[: first[0]] + first[2] + text[first[1] : second[0]] + second[2] + text[second[1] :]
+    assert made == whole
+    assert list(format_range(whole, "", 0, len(whole))) == []
+    assert list(format_range("TRACE_EVENT(a,(", "", 0, 9)) == []
+
+
+PYTHON = """import tracepoint as tp
+@tp.trace_event(system="shop", printk='"order=%llu by %s", order, name')
+def order_seen(order: tp.u64, name: "str", code: tp.char_array[8]) -> None: ...
+@tp.trace_event(system=SYSTEM, printk='"x"')
+def lost() -> None: ...
+"""
+
+
+def test_a_python_event_is_read_and_not_run() -> None:
+    for word in ("order_seen", "trace_order_seen"):
+        event = python_event(PYTHON, "shop.py", word)
+        assert event is not None
+        assert event.full_name == "shop:order_seen"
+        assert [(f.macro, f.name) for f in event.fields] == [
+            ("__field", "order"),
+            ("__string", "name"),
+            ("__array", "code"),
+        ]
+    assert python_event(PYTHON, "shop.py", "other") is None
+    assert python_event("def", "shop.py", "other") is None
+    assert python_outline(PYTHON, "shop.py") == [("order_seen", 3, 3), ("lost", 5, 5)]
+    with pytest.raises(TracepointError, match="lost: system is not a text"):
+        python_event(PYTHON, "shop.py", "lost")
+    with pytest.raises(TracepointError, match="type of 'order'"):
+        python_event(PYTHON.replace("tp.u64", "list"), "shop.py", "order_seen")

@@ -47,12 +47,27 @@ def hover_at(header: TraceHeader, offset: int, abi: Abi) -> str:
     roles = FIELD_MACROS.get(word.text.removeprefix("__")) if word.text.startswith("__") else None
     if roles is not None:
         return f"`{word.text}({', '.join(roles)})`"
-    thing = declared_at(header, offset)
-    is_macro = thing is not None and thing.origin is not None and thing.origin.span.start == word.start
-    if thing is None or not (is_macro or word.text in {thing.name, _class_name(thing)}):
+    thing = _named_at(header, offset)
+    if thing is None:
         parts = DECLARING_MACROS.get(word.text)
         return f"`{word.text}({', '.join(parts)})`" if parts else ""
     return describe(header, thing, abi)
+
+
+def tracepoint_at(header: TraceHeader, offset: int) -> Event | BareTracepoint | None:
+    """Return the event or tracepoint whose macro or name is at an offset."""
+    thing = _named_at(header, offset) if field_at(header, offset) is None else None
+    return thing if isinstance(thing, (Event, BareTracepoint)) else None
+
+
+def _named_at(header: TraceHeader, offset: int) -> Declared | None:
+    """Return the declaration whose macro, name or class is the word at an offset."""
+    thing = declared_at(header, offset)
+    word = word_at(header.source.text if header.source is not None else "", offset)
+    if thing is None or thing.origin is None or word is None:
+        return None
+    is_named = word.start == thing.origin.span.start or word.text in {thing.name, _class_name(thing)}
+    return thing if is_named else None
 
 
 def describe(header: TraceHeader, thing: Declared, abi: Abi) -> str:

@@ -12,13 +12,14 @@ from tracepoint.check.engine_python import check_python_text
 from tracepoint.diagnostics import Diagnostic, Severity, Span
 from tracepoint.errors import SourceError, TracepointError
 from tracepoint.layout.abi import Abi
+from tracepoint.lsp.complete import closed_text
 from tracepoint.lsp.incremental import after_change, checked_text
 from tracepoint.model.surroundings import DECLARES
 from tracepoint.tree.callsites.calls import classify
 from tracepoint.tree.facts import read_facts
 from tracepoint.tree.headers import paused_collector
 from tracepoint.tree.loader import find_kernel_root
-from tracepoint.tree.query.opening import open_saved
+from tracepoint.tree.query.opening import open_saved, open_updated
 from tracepoint.tree.string_callers import StringCallers, string_events
 
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ class OpenFiles:
 
         Without a valid index of the tree these are the trace headers that the file includes itself.
         """
-        root = find_kernel_root(Path(path).resolve().parent)
-        tree = self._index(root) if root is not None else None
+        tree = self.tree_of(path)
         if tree is not None:
             for header in dict.fromkeys(_declaring(tree, word)):
                 yield str(Path(tree.root, header))
@@ -103,10 +103,30 @@ class OpenFiles:
             self._reader = self.open_reader(self.texts)
         return self._reader
 
-    def _index(self, root: Path) -> Tree | None:
+    def tree_of(self, path: str) -> Tree | None:
+        """Return the saved index of the tree that a file is in, None without a valid one."""
+        root = find_kernel_root(Path(path).resolve().parent)
+        if root is None:
+            return None
         if root not in self._indexes:
             self._indexes[root] = open_saved(root)
         return self._indexes[root]
+
+    def updated_tree_of(self, path: str) -> Tree | None:
+        """Return the index of the tree that a file is in, updated where files changed since it was saved.
+
+        None outside of trees; raises TracepointError for a tree without an index.
+        """
+        root = find_kernel_root(Path(path).resolve().parent)
+        if root is None:
+            return None
+        tree = self.tree_of(path) or open_updated(root)
+        if tree is None:
+            raise TracepointError(
+                f"{root}: callers cannot be found without an index: run `tracepoint index {root}`"
+            )
+        self._indexes[root] = tree
+        return tree
 
     def _tree(self, root: Path | None) -> tuple[TreeFacts, StringCallers]:
         if root not in self._trees:
@@ -150,6 +170,13 @@ class Document:
             except TracepointError:
                 return None
         return self._header
+
+    def read_closed(self, offset: int) -> TraceHeader | None:
+        """Return what the text declares up to an offset, as if its open brackets were closed there."""
+        try:
+            return self._session.read(self.path, closed_text(self.text, offset))
+        except TracepointError:
+            return None
 
     def change(self, text: str) -> None:
         """Take a new text, and find what is wrong in the declaration that changed."""

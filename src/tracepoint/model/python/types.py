@@ -97,6 +97,18 @@ _PLAIN: dict[object, CScalar | CString] = {
 }
 
 
+def annotation_named(name: str) -> Any:
+    """Return the annotation with a name, of this module or built in; None for other names.
+
+    >>> annotation_named("u32") == u32, annotation_named("str"), annotation_named("list")
+    (True, <class 'str'>, None)
+    """
+    plain = {kind.__name__: kind for kind in _PLAIN if isinstance(kind, type)}
+    found = globals().get(name)
+    is_ours = any(isinstance(extra, (CScalar, CString)) for extra in getattr(found, "__metadata__", ()))
+    return found if is_ours else plain.get(name)
+
+
 def event_from_function(
     function: Callable[..., object], *, system: str, printk: str, name: str = "", assign: str = ""
 ) -> Event:

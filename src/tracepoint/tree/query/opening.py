@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import TreeError
 from tracepoint.tree.index.scan import fingerprint, is_kernel_tree, list_files
-from tracepoint.tree.index.store import OtherVersionError, StoredIndex, StoreError, cache_path, save_index
+from tracepoint.tree.index.store import (
+    OtherVersionError,
+    StoredIndex,
+    StoreError,
+    cache_path,
+    index_folder,
+    save_index,
+)
 from tracepoint.tree.query.tree import Tree
 
 if TYPE_CHECKING:
@@ -57,6 +64,23 @@ def open_saved(path: Path | str) -> Tree | None:
     if stored is None or stored.mark != fingerprint(list_files(root)):
         return None
     return _saved_tree(stored)
+
+
+def open_updated(path: Path | str) -> Tree | None:
+    """Open the saved index of a source tree, updated where files changed; None where nothing was indexed."""
+    root = os.path.realpath(path)
+    return open_tree(root) if _open_stored(root, []) is not None else None
+
+
+def saved_indexes() -> list[Path]:
+    """Return the files of all saved indexes."""
+    folder = index_folder()
+    return sorted(folder.glob("*.index")) if folder.is_dir() else []
+
+
+def open_index(file: Path) -> Tree:
+    """Open an index as it was saved, even where its tree has changed; raises StoreError, OSError."""
+    return _saved_tree(StoredIndex(file))
 
 
 def open_searched(

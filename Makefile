@@ -21,7 +21,7 @@ JOBS ?= $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 
 .PHONY: help try test test-all bench lint docs release wheels vsix deb fuzz setup debian spark clean
 help:
-	@sed -n 's/^# \{0,1\}//;1,13p' Makefile
+	@sed -n 's/^# \{0,1\}//;1,11p' Makefile
 
 setup: $(VENV)/.ready
 

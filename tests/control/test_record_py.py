@@ -15,6 +15,7 @@ import tracepoint as tp
 from control.test_record import LAYOUT, files  # noqa: F401 - a fixture
 from tracepoint.cli.main import main
 from tracepoint.record.write import write_pages
+from tracepoint.runtime.rings.followed import FollowedEvents, FollowedFolder, read_followed
 
 pytestmark = pytest.mark.programs
 
@@ -115,3 +116,86 @@ def test_what_cannot_be_joined(files, program, tmp_path, capsys):  # noqa: F811
     assert main([*words, str(pid), "--pid", str(pid)]) != 0
     assert "choose it or --py" in capsys.readouterr().err
     assert not (tmp_path / "other.dat").exists()
+
+
+POOL = """
+import multiprocessing, os, signal, sys
+from concurrent.futures import ProcessPoolExecutor
+import tracepoint as tp
+
+@tp.trace_event(system="app", printk='"%u by %d", n, pid')
+def asked(n: tp.u32, pid: tp.s32) -> None: ...
+
+@tp.trace_event(system="app", printk='"%u", n')
+def other(n: tp.u32) -> None: ...
+
+def work(n):
+    asked(n, os.getpid())
+    other(n)
+    return os.getpid()
+
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    asked.enable()
+    tp.tracing.event("app:asked").filter = "n < 8"
+    print("ready", flush=True)
+    signal.sigwait({signal.SIGUSR1})
+    context = multiprocessing.get_context(sys.argv[1])
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        pids = set(pool.map(work, range(10)))
+    with open("pids.new", "w") as file:
+        print(*pids, file=file)
+    os.rename("pids.new", "pids")
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_of_a_pool_that_starts_meanwhile(files, tmp_path, monkeypatch, capsys, method):  # noqa: F811
+    monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
+    (folder := tmp_path / "rings").mkdir()
+    (tmp_path / "pool.py").write_text(POOL)
+    more = {"TRACEPOINT": "1", "PYTHONPATH": str(SOURCE), "TRACEPOINT_DIRECTORY": str(folder)}
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "pool.py", method], cwd=tmp_path,
+        env=os.environ | more, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as one:  # fmt: skip
+        assert one.stdout.readline() == b"ready\n"
+        # The pool ends before the command does.
+        wait = f"kill -USR1 {one.pid}; until [ -e {tmp_path / 'pids'} ]; do sleep 0.1; done"
+        now = time.monotonic_ns()
+        irqs = [(ts, struct.pack("<HBBiI", 20, 0, 0, 7, i)) for i, ts in enumerate((now, now + HOUR_NS))]
+        files.pages = {0: [write_pages(irqs, LAYOUT)[: LAYOUT.page_size]], 1: []}
+        target = tmp_path / "pool.dat"
+        status = main(["record", "irq", "-o", str(target), "--py", str(one.pid), "--", "sh", "-c", wait])
+        one.stdin.close()
+    assert status == 0
+    pids = {*map(int, (tmp_path / "pids").read_text().split())}
+    assert "8 records of Python processes joined" in capsys.readouterr().err
+    with tp.open_trace(target) as trace:
+        rows = list(trace["app:asked"])
+        assert "app:other" not in trace.events
+    assert sorted(row["n"] for row in rows) == list(range(8))
+    assert {row["pid"] for row in rows} <= pids
+    assert not (folder / "followed").exists()
+
+
+def test_a_killed_recorder_asks_for_nothing(tmp_path):
+    wanted = FollowedEvents("mono", {"app:asked": "n < 8"})
+    with FollowedFolder(str(tmp_path), wanted):
+        assert read_followed(str(tmp_path)) == wanted
+        left = (tmp_path / "followed").read_bytes()
+    assert read_followed(str(tmp_path)) is None
+    # Without the lock of its writer.
+    (tmp_path / "followed").write_bytes(left)
+    assert read_followed(str(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "[" * 50_000, '{"clock": 1, "filters": {}}', '{"clock": "mono", "filters": {"a": 1}}']
+)
+def test_a_file_that_no_recorder_wrote_has_no_effect(tmp_path, text):
+    with FollowedFolder(str(tmp_path), FollowedEvents("mono", {})):
+        (tmp_path / "followed").write_text(text)
+        with pytest.warns(RuntimeWarning, match="followed: no effect"):
+            assert read_followed(str(tmp_path)) is None

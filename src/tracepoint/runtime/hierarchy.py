@@ -21,6 +21,7 @@ from tracepoint.runtime.fire.fault_warnings import warn_of_fault
 from tracepoint.runtime.fire.locks import make_process_lock
 from tracepoint.runtime.fire.mechanism import DEFAULT
 from tracepoint.runtime.fire.probes import EventError
+from tracepoint.runtime.rings.followed import FOLLOWED
 from tracepoint.runtime.rings.format_table import table_in
 from tracepoint.runtime.rings.options import ring_options
 
@@ -334,4 +335,8 @@ class Tracing(Instance):
 
 
 tracing = Tracing(**ring_options())
+if FOLLOWED is not None:
+    # One that this machine does not have stays out: its rings are then named as left out.
+    with suppress(ValueError):
+        tracing.clock = FOLLOWED.clock
 named.offer(tracing.tracepoint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,7 +130,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         args.output = recording_of(dataset, replace=args.force)
     programs = _programs(args, out) if args.py else None
     with EndingSignals() as ending:
-        status = _run(args, out, ending)
+        with programs or contextlib.nullcontext():
+            status = _run(args, out, ending)
         if programs is not None:
             programs.join(args.output, args.compression)
         if dataset is not None:

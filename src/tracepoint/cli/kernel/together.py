@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tracepoint.cli.trace.recordings import open_file, warn_of_damage
 from tracepoint.convert.tracedat import write_cut
@@ -11,6 +12,7 @@ from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
 from tracepoint.runtime.remote.client import ANSWER_WAIT_S, RemoteFiles
 from tracepoint.runtime.remote.registry import find_process
+from tracepoint.runtime.rings.followed import FollowedEvents, FollowedFolder
 from tracepoint.tracefile.container import DamageLog
 from tracepoint.tracefile.merged import COMMON_CLOCKS, MergedContainer
 from tracepoint.tracefile.rings import open_ring_folder
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 class PythonProcesses:
     """Python processes that record while the kernel does.
 
-    Their clock becomes that of the kernel's records, which empties the rings of one that had another.
+    Their clock becomes that of the kernel's records, which empties the rings of one that had another.  As a
+    context manager it asks workers that start meanwhile for the same.
     Raises ProcessError for one that does not listen, TracepointError for a clock that is another in the
     kernel.
     """
@@ -38,6 +41,9 @@ class PythonProcesses:
                 f"{', '.join(COMMON_CLOCKS)}"
             )
         self._out, self._clock = out, clock
+        # Of each folder of rings, what processes that start in it are asked for.
+        self._filters: dict[str, dict[str, str]] = {}
+        self._following = contextlib.ExitStack()
         # Where each keeps its rings, which others share: empty for memory of its own.
         self._folders = {pid: self._prepare(pid, clock) for pid in dict.fromkeys(pids)}
 
@@ -47,7 +53,20 @@ class PythonProcesses:
                 files.write_text("trace_clock", clock)
             if not files.hello()["n_enabled"]:
                 self._out.warn(f"process {pid} has no event enabled: tracepoint enable --pid {pid} EVENT")
-            return files.directory()
+            if folder := files.directory():
+                self._filters.setdefault(folder, {}).update(_filters_of(files))
+            return folder
+
+    def __enter__(self) -> Self:
+        for folder, filters in self._filters.items():
+            try:
+                self._following.enter_context(FollowedFolder(folder, FollowedEvents(self._clock, filters)))
+            except OSError as error:
+                self._out.warn(f"{folder}: workers that start from now on are not followed: {error.strerror}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._following.close()
 
     def join(self, path: Path, compression: str) -> None:
         """Put what they recorded into a recording of the kernel, from its first record to its last.
@@ -81,3 +100,13 @@ class PythonProcesses:
                 with RemoteFiles(find_process(pid).pid) as files:
                     found.append(read_tracedat(files.save(), f"pid:{pid}"))
         return found
+
+
+def _filters_of(files: RemoteFiles) -> dict[str, str]:
+    """Return the filter of each event that the top instance of a process records, empty for none."""
+    found = {}
+    for name in files.read_text("set_event").split():
+        text = files.read_text(f"events/{name.replace(':', '/')}/filter").strip()
+        # Of a filter that was refused, the file shows the reason in further lines: it has no effect.
+        found[name] = "" if text == "none" or "\n" in text else text
+    return found

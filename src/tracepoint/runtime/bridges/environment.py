@@ -4,7 +4,8 @@
 
 Each part, between semicolons or newlines, is a pattern (`system:event` with `*`, `?` and `[...]`, an empty
 side for any, or the name of a system or event), and after `if` a filter as the `filter` file takes it.
-Events are enabled when they are declared.
+Events are enabled when they are declared.  So are those that `tracepoint record --py` asks for in the
+directory of rings.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
 from tracepoint.model.patterns import matches
+from tracepoint.runtime.rings.followed import FOLLOWED
 
 if TYPE_CHECKING:
     from tracepoint.runtime.event_control import EventControl
@@ -52,10 +54,13 @@ def parse_wishes(text: str) -> tuple[Wish, ...]:
 
 
 _wishes = parse_wishes(os.environ.get(VARIABLE, ""))
+if FOLLOWED is not None:
+    # After the others: its filter is the one that counts.
+    _wishes += tuple(Wish(name, text) for name, text in FOLLOWED.filters.items())
 
 
 def enable_as_wished(control: EventControl, instance: Instance) -> None:
-    """Enable an event that was just declared if the environment asks for it.
+    """Enable an event that was just declared if the environment, or who records, asks for it.
 
     A filter that does not fit is a warning, and the event stays off: without its filter it might record
     far more than was wanted.

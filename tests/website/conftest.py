@@ -16,11 +16,15 @@ from oracles import ROOT
 
 sys.path.insert(0, str(ROOT / "tools/docs"))
 
+from links import broken_links
 from npm import NpmError, fetch_package
+from reached import reached_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+__all__ = ["broken_links", "build", "npm_package", "reached_files"]
 
 
 def build(*folders: Path) -> subprocess.CompletedProcess[str]:

@@ -15,6 +15,8 @@ pytestmark = [pytest.mark.oracle, pytest.mark.programs]
 PAGES = (
     "index",
     "live",
+    "architecture",
+    "explanation/records",
     "tutorial/first-event",
     "howto/sched",
     "reference/options",

@@ -13,7 +13,7 @@ from tracepoint.check.registry import RULES
 from tracepoint.cli.commands import COMMANDS
 from tracepoint.cli.parsers import read_commands
 from tracepoint.lab.kernels.supported import KERNELS
-from website.conftest import build
+from website.conftest import broken_links, build, reached_files
 
 pytestmark = pytest.mark.programs
 
@@ -55,3 +55,31 @@ def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "gone.md" in done.stderr
     assert "no-such-section" in done.stderr
+
+
+def test_every_address_leads_somewhere(site: Path) -> None:
+    assert broken_links(site) == []
+    assert "How the code is laid out" in (site / "architecture.html").read_text(encoding="utf-8")
+
+
+def test_addresses_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<a href="sub/">x</a><a href="sub#there">x</a><a href="sub/index.html#gone">x</a><a href="#top">x</a>'
+        '<a href="missing.html">x</a><img src="../out.png"><a href="https://example.org/x">x</a>'
+    )
+    (tmp_path / "sub/index.html").write_text('<p id="there"><a href="../index.html#/search/x">x</a>')
+    assert broken_links(tmp_path) == [
+        "index.html: #top: index.html has no place of this name",
+        "index.html: ../out.png: there is no such file",
+        "index.html: missing.html: there is no such file",
+        "index.html: sub/index.html#gone: sub/index.html has no place of this name",
+    ]
+
+
+def test_modules_for_the_live_page_are_those_that_are_imported() -> None:
+    names = {path.name for path in reached_files("tracepoint.layout.compute")}
+    assert {"compute.py", "sizes.py", "wording.py", "__init__.py"} <= names
+    rooms = {path.parent.name for path in reached_files("tracepoint.cli.declare.try_")}
+    assert "simulate" in rooms
+    assert rooms.isdisjoint({"lsp", "report", "fleet", "analysis", "runtime"})

@@ -2,12 +2,13 @@
 
     python tools/docs/build.py [TARGET [SOURCE]]
 
-A warning of Sphinx, such as a link that leads nowhere, is an error.
+A warning of Sphinx is an error, and so is an address in the built pages that leads nowhere in the site.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from api import api_pages
 from commands import command_pages
+from links import broken_links
 from live import add_live_files, live_form
 from support import support_page
 
@@ -24,8 +26,10 @@ _ADDED = {
     'role="heading">': 'role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="This page">',
+    '<li><a href="builtins.html">builtins</a></li>': "",  # a page that Sphinx lists and does not write
     '<div class="highlight"><pre>': '<div class="highlight"><pre tabindex="0">',
 }
+_BACK_LINK = re.compile(r'href="(?P<path>[^"]*reference/api/\w+\.html)#tracepoint\.(?P<name>[\w.]+)"')
 
 
 def generated_pages() -> dict[str, str]:
@@ -35,7 +39,14 @@ def generated_pages() -> dict[str, str]:
         **command_pages(),
         "reference/support.md": support_page(),
         "decisions/index.md": _decisions(),
+        "architecture.md": _architecture(),
     }
+
+
+def _architecture() -> str:
+    """Return ARCHITECTURE.md with its links as they are seen from docs/."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    return text.replace("](docs/decisions)", "](decisions/index.md)").replace("](docs/", "](")
 
 
 def _decisions() -> str:
@@ -84,13 +95,33 @@ def label_pages(site: Path) -> None:
             page.write_text(labelled, encoding="utf-8")
 
 
+def correct_back_links(site: Path) -> None:
+    """Let sources lead to classes that have their full name as anchor: Sphinx takes one prefix for a page."""
+    for page in (site / "_modules").rglob("*.html"):
+        module = page.relative_to(site / "_modules").with_suffix("").as_posix().replace("/", ".")
+
+        def corrected(link: re.Match[str], page: Path = page, module: str = module) -> str:
+            documented = (page.parent / link["path"]).read_text(encoding="utf-8")
+            is_there = f'id="tracepoint.{link["name"]}"' in documented
+            return link[0] if is_there else f'href="{link["path"]}#{module}.{link["name"]}"'
+
+        text = page.read_text(encoding="utf-8")
+        page.write_text(_BACK_LINK.sub(corrected, text), encoding="utf-8")
+
+
 if __name__ == "__main__":
     place = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/docs"
     pages = Path(sys.argv[2]) if len(sys.argv) > 2 else stage(place / "source")
     status = run_sphinx(pages, place).returncode
     if status == 0:
         label_pages(place / "html")
+        correct_back_links(place / "html")
         if (pages / "live.md").exists():
             add_live_files(place / "html")
+        broken = broken_links(place / "html")
+        for line in broken:
+            print(f"docs: {line}", file=sys.stderr)
+        status = 1 if broken else 0
+    if status == 0:
         print(f"docs: {place / 'html/index.html'}")
     sys.exit(status)

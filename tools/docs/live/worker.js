@@ -8,14 +8,14 @@ const bytesOf = async (name) => {
 };
 
 const start = async () => {
-  const [python, wheel, glue] = await Promise.all([
+  const [python, modules, glue] = await Promise.all([
     loadPyodide({ env: { TRACEPOINT_PURE: "1", HOME: "/tmp" } }),
-    bytesOf("tracepoint.whl"),
+    bytesOf("tracepoint.zip"),
     bytesOf("pasted.py"),
   ]);
-  python.unpackArchive(wheel, "wheel");
+  python.FS.writeFile("/tmp/tracepoint.zip", modules);
   python.FS.writeFile("/tmp/pasted_glue.py", glue);
-  python.runPython("import sys; sys.path.insert(0, '/tmp')");
+  python.runPython("import sys; sys.path[:0] = ['/tmp', '/tmp/tracepoint.zip']");
   return python.pyimport("pasted_glue").simulate;
 };
 

@@ -119,11 +119,58 @@ def test_enter_before_exit_and_the_own_system_before_others(page: Page) -> None:
 
 def test_a_slip_of_the_finger_is_understood(page: Page) -> None:
     see(page)
-    assert search(page, "odrer_placed") == []
+    for typed in (
+        "odrer_placed",
+        "oder_placed",
+        "order_palced",
+        "orrder",
+        "name:order_plcaed",
+        '"oven" hott',
+    ):
+        found = search(page, typed)
+        assert found[0] == ("oven:oven_hot" if "hott" in typed else "shop:order_placed"), typed
+    assert search(page, '"odrer_placed"') == []
     assert "Did you mean shop:order_placed" in text(page, "#more")
     assert search(page, "field:") == []
     assert text(page, "#count") == ""
     assert "field:pid" in text(page, "#more")
+
+
+def test_how_near_words_are(page: Page) -> None:
+    see(page)
+    cases = [
+        ("switch", "switch", 0, 0),
+        ("swich", "switch", 1, 1),
+        ("wsitch", "switch", 1, 1),
+        ("swotch", "switch", 1, 1),
+        ("swiitch", "switch", 1, 1),
+        ("swich", "switching", 2, 1),
+        ("page", "fault", 2, 2),
+    ]
+    for word, value, whole, start in cases:
+        script = f"Catalog.makeNearWords({{}}).distance({json.dumps(word)}, {json.dumps(value)}, 1)"
+        assert page.run(script) == {"whole": whole, "start": start}, (word, value)
+
+
+def test_what_is_near_comes_after_what_matches(page: Page) -> None:
+    see(page)
+    script = """(() => {
+      const one = (values) => ({ values, of: Int32Array.from(values.keys()) });
+      const data = {
+        count: 4, seen: [1, 1, 1, 1], flags: [0, 0, 0, 0], changes: [], labels: ["a"],
+        columns: { names: one(["sched_switch", "mm_fault", "swapped_in", "a_swicher"]),
+                   systems: { values: ["sched", "mm"], of: [0, 1, 1, 1] },
+                   prose: { values: ["", "a swithc of tasks"], of: [0, 1, 0, 0] } },
+      };
+      const searcher = Catalog.makeSearcher(data);
+      const ids = (query) => searcher.search(query, 9).ids;
+      return [ids("swich"), ids("switch"), ids("swithc"), ids("-swich").length, ids("swpa"), ids("shced:")];
+    })()"""
+    swich, switch, swithc, others, swpa, full = page.run(script)
+    assert swich == [3]  # begins a part of a name, so it is no slip
+    assert switch == [0]
+    assert (swithc[0], 1 in swithc) == (0, True)  # the name that is near before the comment that has it
+    assert (others, swpa, full) == (3, [2], [])
 
 
 def test_the_name_of_a_system_leads_to_the_system(page: Page) -> None:

@@ -21,7 +21,7 @@ MARK = "catalog.json"
 SCHEMA = "tracepoint.catalog/1"
 _MAX_VERSIONS = 30  # they are bits of a number in JavaScript
 _STYLES = ("catalog.css", "views.css")
-_SCRIPTS = ("core.js", "search.js", "record.js", "print.js", "event.js", "views.js", "app.js")
+_SCRIPTS = ("core.js", "near.js", "search.js", "record.js", "print.js", "event.js", "views.js", "app.js")
 
 
 def make_catalog(catalog: Catalog, *, title: str = "Tracepoints", source: str = "") -> FileSet:

@@ -38,13 +38,14 @@ Catalog.makeSearcher = (() => {
       const parts = /^([a-z]+):(.*)$/s.exec(bare);
       const isKnown = parts && (FILTERS.has(parts[1]) || FLAGS.has(parts[1]) || HISTORY.includes(parts[1]));
       const key = isKnown ? parts[1] : "";
-      const text = (isKnown ? parts[2] : bare).replaceAll('"', "");
+      const rest = isKnown ? parts[2] : bare;
+      const text = rest.replaceAll('"', "");
       if (FLAGS.has(key)) {
         terms.push({ not, key, text: "" });
         /* `unused:xfs` is two terms. */
         if (text) terms.push({ not: false, key: "", text });
       } else if (text || CHANGE_BITS.has(key)) {
-        terms.push({ not, key, text });
+        terms.push({ not, key, text, isExact: rest.includes('"') });
       }
     }
     return terms;
@@ -67,6 +68,9 @@ Catalog.makeSearcher = (() => {
     }
     return best;
   }
+
+  /* What a near match is worth, whole or only the start: below all matches in its column, above prose. */
+  const NEAR = { names: [250, 200], systems: [70, 50], fields: [55, 40], classes: [45, 35], prose: [9, 6] };
 
   /* A path begins at a folder: `mm/` is not in `drivers/comm/`. */
   const pathQuality = (text, word) => {
@@ -123,6 +127,42 @@ Catalog.makeSearcher = (() => {
       }
     }
 
+    let nearWords = null;
+    let nearColumns = 0;
+
+    /* Add what nearly has a word, unless the word begins a part of some name, system or field. */
+    function judgeNear(term, worth, why) {
+      const asked = FILTERS.get(term.key);
+      if (term.not || term.isExact || (term.key && !asked) || /[^a-z0-9_]/.test(term.text)) return;
+      const names = (asked ? [asked] : Object.keys(NEAR)).filter((name) => NEAR[name] && data.columns[name]);
+      if (nearColumns !== Object.keys(data.columns).length) {
+        nearColumns = Object.keys(data.columns).length;
+        nearWords = Catalog.makeNearWords(Object.fromEntries(
+          Object.keys(NEAR).filter((name) => data.columns[name]).map((name) => [name, data.columns[name]])));
+      }
+      if (!nearWords.mistakesOf(term.text) || names.some((name) => name !== "prose" && isPartIn(data.columns[name], term.text))) return;
+      for (const name of names) addNear(name, nearWords.find(term.text, name), worth, why);
+    }
+
+    const isPartIn = (column, word) => column.values.some((text) => quality(text, word) >= 2);
+
+    function addNear(name, near, worth, why) {
+      const column = data.columns[name];
+      const values = new Uint16Array(column.values.length);
+      for (const { numbers, mistakes, isWhole } of near) {
+        const value = NEAR[name][isWhole ? 0 : 1] - (mistakes > 1 ? (name === "prose" ? 1 : 20) : 0);
+        for (const number of numbers) if (value > values[number]) values[number] = value;
+      }
+      const number = columnNames.indexOf(name);
+      for (let i = 0; i < data.count; i++) {
+        const value = values[column.of[i]];
+        if (value > worth[i]) {
+          worth[i] = value;
+          why[i] = number;
+        }
+      }
+    }
+
     /* `sched:sched_sw` is the beginning of a full name, or of both halves. */
     function judgeFullName(text, worth) {
       const colon = text.indexOf(":");
@@ -167,6 +207,7 @@ Catalog.makeSearcher = (() => {
         worth.fill(0);
         why.fill(255);
         judge(term, worth, why);
+        judgeNear(term, worth, why);
         for (let i = 0; i < data.count; i++) {
           if (!scores[i]) continue;
           if ((worth[i] > 0) === term.not) scores[i] = 0;

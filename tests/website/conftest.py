@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from functools import partial
@@ -16,6 +17,7 @@ from oracles import ROOT
 
 sys.path.insert(0, str(ROOT / "tools/docs"))
 
+from kernels import add_catalog, kernels_page, missing_because
 from links import broken_links
 from npm import NpmError, fetch_package
 from reached import reached_files
@@ -24,12 +26,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["broken_links", "build", "npm_package", "reached_files"]
+__all__ = [
+    "add_catalog",
+    "broken_links",
+    "build",
+    "kernels_page",
+    "missing_because",
+    "npm_package",
+    "reached_files",
+]
 
 
 def build(*folders: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "tools/docs/build.py", *map(str, folders)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # Indexing two kernels takes a minute where it was not done before: `test_kernels.py` does it.
+    env = os.environ | {"TRACEPOINT_DOCS_CATALOG": "no"}
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
 
 def npm_package(name: str) -> Path:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from api import api_pages
 from commands import command_pages
+from kernels import add_catalog, kernels_page
 from links import broken_links
 from live import add_live_files, live_form
 from support import support_page
@@ -40,6 +41,7 @@ def generated_pages() -> dict[str, str]:
         "reference/support.md": support_page(),
         "decisions/index.md": _decisions(),
         "architecture.md": _architecture(),
+        "kernels.md": kernels_page(),
     }
 
 
@@ -118,6 +120,7 @@ if __name__ == "__main__":
         correct_back_links(place / "html")
         if (pages / "live.md").exists():
             add_live_files(place / "html")
+            add_catalog(place / "html")
         broken = broken_links(place / "html")
         for line in broken:
             print(f"docs: {line}", file=sys.stderr)

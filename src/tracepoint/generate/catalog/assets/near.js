@@ -22,10 +22,10 @@ Catalog.makeNearWords = (() => {
     return bits;
   }
 
-  function countOf(bits) {
+  function hasMoreThan(most, bits) {
     let count = 0;
-    for (let rest = bits; rest; rest &= rest - 1) count++;
-    return count;
+    for (let rest = bits; rest && count <= most; rest &= rest - 1) count++;
+    return count > most;
   }
 
   /* How many letters to add, drop, replace or exchange with the next until `word` is the text, or its
@@ -79,7 +79,7 @@ Catalog.makeNearWords = (() => {
       const letters = lettersOf(word);
       const near = [];
       for (const entry of most ? books.get(column) || [] : []) {
-        if (entry.word.length < word.length - most || countOf(letters & ~entry.letters) > most) continue;
+        if (entry.word.length < word.length - most || hasMoreThan(most, letters & ~entry.letters)) continue;
         const { whole, start } = distance(word, entry.word, most);
         if (Math.min(whole, start) > most) continue;
         /* A short word with a mistake in its first letter is another word. */

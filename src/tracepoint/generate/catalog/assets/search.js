@@ -104,14 +104,18 @@ Catalog.makeSearcher = (() => {
         judgeHistory(term, worth);
       } else {
         const asked = FILTERS.get(term.key);
-        for (const name of asked ? [asked] : columnNames) judgeColumn(name, term.text, worth, why, asked);
+        for (const name of asked ? [asked] : columnNames) {
+          const isBegun = judgeColumn(name, term.text, worth, why, asked);
+          if (isBegun && name in NEAR && name !== "prose") term.isKnown = true;
+        }
         if (!asked && term.text.includes(":")) judgeFullName(term.text, worth);
       }
     }
 
+    /* Return whether the word begins a part of some text of the column. */
     function judgeColumn(name, word, worth, why, isFilter) {
       const column = data.columns[name];
-      if (!column) return;
+      if (!column) return false;
       const measure = name === "files" && isFilter ? pathQuality : quality;
       const found = qualities(column, word, measure);
       const values = WORTH[name];
@@ -125,26 +129,25 @@ Catalog.makeSearcher = (() => {
           why[i] = number;
         }
       }
+      return found.some((one) => one >= 2);
     }
 
     let nearWords = null;
     let nearColumns = 0;
 
-    /* Add what nearly has a word, unless the word begins a part of some name, system or field. */
+    /* Add what nearly has a word, unless it begins a part of some name, system or field. */
     function judgeNear(term, worth, why) {
       const asked = FILTERS.get(term.key);
-      if (term.not || term.isExact || (term.key && !asked) || /[^a-z0-9_]/.test(term.text)) return;
+      if (term.not || term.isExact || term.isKnown || (term.key && !asked) || /[^a-z0-9_]/.test(term.text)) return;
       const names = (asked ? [asked] : Object.keys(NEAR)).filter((name) => NEAR[name] && data.columns[name]);
       if (nearColumns !== Object.keys(data.columns).length) {
         nearColumns = Object.keys(data.columns).length;
         nearWords = Catalog.makeNearWords(Object.fromEntries(
           Object.keys(NEAR).filter((name) => data.columns[name]).map((name) => [name, data.columns[name]])));
       }
-      if (!nearWords.mistakesOf(term.text) || names.some((name) => name !== "prose" && isPartIn(data.columns[name], term.text))) return;
+      if (!nearWords.mistakesOf(term.text)) return;
       for (const name of names) addNear(name, nearWords.find(term.text, name), worth, why);
     }
-
-    const isPartIn = (column, word) => column.values.some((text) => quality(text, word) >= 2);
 
     function addNear(name, near, worth, why) {
       const column = data.columns[name];

@@ -43,6 +43,18 @@ def client(served):
         yield files
 
 
+def test_other_processes_read_what_it_counted(client):
+    client.write_text("events/shop/order_sent/trigger", "hist:keys=order_id")
+    for order in (7, 7, 8):
+        client.sent(order)
+    text = client.read_text("metrics")
+    assert re.search(r'tracepoint_hist_hits_total\{.*key_order_id="7"\} 2$', text, re.MULTILINE)
+    assert "\ntracepoint_faults_total 0\n" in text
+    assert "metrics" in client.names("")
+    with pytest.raises(OSError, match="metrics"):
+        client.write_text("metrics", "1")
+
+
 def test_nothing_listens_without_a_call(monkeypatch, tmp_path):
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
     assert registry.find_processes() == []

@@ -88,7 +88,12 @@ class ControlFiles(FileTree):
         self.n_cpus = n_cpus or count_possible_cpus()
         self._states: dict[Instance, InstanceState] = {}
         self._cmdlines = 6552
+        self._added: dict[str, Callable[[], str]] = {}
         super().__init__(self._root())
+
+    def add_text(self, name: str, get: Callable[[], str]) -> None:
+        """Show a read-only file beside those of tracefs; an added one of the same name is replaced."""
+        self._added[name] = get
 
     def state_of(self, instance: Instance) -> InstanceState:
         """Return what the files know of an instance."""
@@ -123,7 +128,12 @@ class ControlFiles(FileTree):
             **_instance_files(state),
         }
         folder = made_folder(dict(sorted(files.items())))
-        return Folder(folder.names, folder.child, mode=ROOT_MODE)
+
+        def child(name: str) -> Node | None:
+            get = self._added.get(name)
+            return folder.child(name) if get is None else text_file(get)
+
+        return Folder(lambda: [*folder.names(), *self._added], child, mode=ROOT_MODE)
 
     def _available(self) -> str:
         return "".join(f"{event.full_name}\n" for event in reversed(self.tracing.events))

@@ -289,11 +289,19 @@ def listen(files: ControlFiles | None = None) -> Path:
     if not is_main_interpreter():
         raise ProcessError("cannot listen: only the main interpreter of a process can be traced from outside")
     if not _listeners:
+        shown = files or process_files()
+        shown.add_text("metrics", lambda: _metrics(shown))
         try:
-            _listeners.append(Listener(files or process_files()))
+            _listeners.append(Listener(shown))
         except OSError as error:
             raise ProcessError(f"cannot listen: {error}") from None
     return _listeners[0].path
+
+
+def _metrics(files: ControlFiles) -> str:
+    from tracepoint.runtime.bridges.prometheus import prometheus_text  # noqa: PLC0415 - seldom asked for
+
+    return prometheus_text(files=files)
 
 
 def stop_listening() -> None:

@@ -204,6 +204,8 @@ for choice in range(4):
 for n_records in (20, 700):
     tests.test_time_that_goes_back_is_put_in_order(tests.pytest.MonkeyPatch(), n_records, None)
 tests.test_any_bytes_are_pages()
+tests.test_any_clock_of_a_guest_is_shifted_by_c_as_by_the_twin()
+tests.test_what_is_no_clock_is_an_error()
 tests.test_damaged_tables_are_given_away()
 tests.test_many_threads_read_at_once()
 tests.test_wrong_arguments_are_errors()

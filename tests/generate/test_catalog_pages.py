@@ -249,7 +249,7 @@ def test_without_javascript_there_are_lists(page: Page) -> None:
 def test_nothing_is_wider_than_a_phone(page: Page, hash_: str) -> None:
     page.size(*PHONE, is_phone=True)
     see(page, hash_)
-    page.wait("document.querySelector('#view h1') || document.querySelector('#results li')")
+    page.wait("document.querySelector('#view h1') || document.querySelector('#results a')")
     time.sleep(0.2)
     assert page.run("document.documentElement.scrollWidth") <= PHONE[0]
 
@@ -286,6 +286,6 @@ CONTRAST = """(() => {
 def test_text_stands_out(page: Page, scheme: str, hash_: str) -> None:
     page.scheme(scheme)
     see(page, hash_)
-    page.wait("document.querySelector('#view h1') || document.querySelector('#results li .why')")
+    page.wait("document.querySelector('#view h1') || document.querySelector('#results a .why')")
     time.sleep(0.2)
     assert page.run(CONTRAST) == []

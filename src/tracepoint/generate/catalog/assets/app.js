@@ -303,7 +303,7 @@
       else if (event.key === "PageUp") move(event, Math.max(0, active - 10));
       else if (event.key === "Enter") {
         event.preventDefault();
-        const link = results.children[Math.max(active, 0)].querySelector("a");
+        const link = results.children[Math.max(active, 0)];
         box.blur();
         tellAddress();
         location.hash = link.getAttribute("href");

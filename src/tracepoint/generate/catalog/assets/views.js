@@ -74,12 +74,12 @@ Catalog.views = (() => {
   function result(data, id, found, words, number) {
     const system = data.systemOf(id);
     const name = data.names[id];
-    return el("li", { role: "option", id: `result-${number}`, "aria-selected": "false" },
-      el("a", { href: eventLink(`${system}:${name}`), tabindex: "-1" },
-        el("span", { class: "full-name" },
-          el("span", { class: "system" }, marked(system, words), ":"), marked(name, words)),
-        el("span", { class: "badges" }, badges(data, id)),
-        reason(data, id, found, words)));
+    const href = eventLink(`${system}:${name}`);
+    return el("a", { role: "option", id: `result-${number}`, "aria-selected": "false", href, tabindex: "-1" },
+      el("span", { class: "full-name" },
+        el("span", { class: "system" }, marked(system, words), ":"), marked(name, words)),
+      el("span", { class: "badges" }, badges(data, id)),
+      reason(data, id, found, words));
   }
 
   /* All events of a system, those of system calls in pairs. */

@@ -5,6 +5,7 @@ Nothing here reads C; positions are converted, answers are put into the protocol
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -18,10 +19,16 @@ from tracepoint.lsp.session import Document
 if TYPE_CHECKING:
     from tracepoint.lsp.session import OpenFiles
 
+_NEVER = 1 << 30
+
 
 def make_server(session: OpenFiles) -> Server:
     """Return a server with all that it can do; `start_io` of it serves stdin and stdout."""
     server = Server(session)
+    # A search of all objects takes longer than a key may: it is done in pauses (`collect_garbage`), and never
+    # among what has been imported.
+    gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], _NEVER)
     _add_documents(server)
     add_answers(server)
     add_naming(server)

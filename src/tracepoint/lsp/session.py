@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from tracepoint.tree.query.tree import Tree
     from tracepoint.tree.tracing_macros import TreeFacts
 
+#: Every so many checks of a whole text, all objects are searched for garbage: it takes as long as a key may.
+FULL_COLLECTION_EVERY = 16
+
 
 @dataclass
 class OpenFiles:
@@ -46,6 +49,7 @@ class OpenFiles:
     abi: Abi = Abi.X86_64
     texts: dict[str, str] = field(default_factory=dict)
     _reader: HeaderReader | None = None
+    _n_settled: int = 0
     _indexes: dict[Path, Tree | None] = field(default_factory=dict)
     _trees: dict[Path | None, tuple[TreeFacts, StringCallers]] = field(default_factory=dict)
 
@@ -54,6 +58,11 @@ class OpenFiles:
         self._reader = None
         self._trees.clear()
         self._indexes.clear()
+
+    def collect_garbage(self) -> None:
+        """Free what is no longer used, now and then among all objects; meant for pauses in typing."""
+        self._n_settled += 1
+        gc.collect(1 if self._n_settled % FULL_COLLECTION_EVERY else 2)
 
     def read(self, path: str, text: str) -> TraceHeader:
         """Read a header of this text; raises SourceError when that is not possible."""
@@ -212,7 +221,7 @@ class Document:
                 self._checked = checked_text(self._header, list(self.findings))
         except TracepointError as error:
             self.findings = (_unreadable(self.path, error),)
-        gc.collect(1)
+        self._session.collect_garbage()
 
 
 def _declaring(tree: Tree, word: str) -> Iterator[str]:

@@ -203,7 +203,11 @@ def test_the_command(files, tmp_path, capsys, described):  # noqa: F811
     assert set(files.arrays) == {"", "web"}
     files.pages[0] += pages_of(0, 9)
     assert main([*words, "--rotate-time", "200ms", "--rotate", "1", "--force"]) == 0
-    assert re.search(r"^9 records in [2-9] files$", capsys.readouterr().err, re.MULTILINE)
+    said = re.search(
+        r"^9 records in ([2-9]) files; (\d) older files? removed$", capsys.readouterr().err, re.MULTILINE
+    )
+    assert int(said[1]) - int(said[2]) == 1
+    assert len(list(tmp_path.glob("web.*"))) == 1
 
 
 @pytest.mark.parametrize(

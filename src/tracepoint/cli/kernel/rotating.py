@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.errors import TracepointError
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -60,5 +61,7 @@ def record_files(
     files = array.record_files(
         args.output, **choices, n_kept=args.rotate or 0, file_seconds=args.rotate_time, tell=tell
     )
-    out.say(f"{sum(saved.n_records for saved in files)} records in {len(files)} files")
+    n_removed = max(len(files) - args.rotate, 0) if args.rotate else 0
+    gone = f"; {counted(n_removed, 'older file')} removed" if n_removed else ""
+    out.say(f"{sum(saved.n_records for saved in files)} records in {len(files)} files{gone}")
     return max(statuses)

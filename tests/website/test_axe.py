@@ -17,6 +17,7 @@ PAGES = (
     "live",
     "architecture",
     "explanation/records",
+    "explanation/disabled-events",
     "tutorial/first-event",
     "howto/sched",
     "reference/options",

@@ -37,6 +37,14 @@ def data_folder() -> Path:
     return Path(os.environ.get("TRACEPOINT_DATA", ROOT.parent / "shared" / "data"))
 
 
+def without_mounts(*command: str) -> list[str]:
+    """The command, unable to mount a file system.
+
+    `trace-cmd convert` mounts tracefs where it may, and this machine's own is not touched.
+    """
+    return ["setpriv", "--bounding-set=-sys_admin", *command] if os.geteuid() == 0 else [*command]
+
+
 def data_file(name: str) -> Path:
     """One file of the recorded data; skips when it is not there."""
     path = data_folder() / name

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from oracles import data_file, unpacked
+from oracles import data_file, unpacked, without_mounts
 from tracefile import kernelshark
 from tracefile.making import GOLDEN, HASHED, KNOWN, content_of, drained, tgids_in, written
 from tracepoint.printk.facts import read_printk_formats
@@ -41,7 +41,8 @@ def trace_cmd(*arguments):
     program = shutil.which("trace-cmd")
     if program is None:
         pytest.skip("no trace-cmd: apt-get install trace-cmd")
-    done = subprocess.run([program, *arguments], capture_output=True, check=False, timeout=300)
+    command = without_mounts(program, *map(str, arguments))
+    done = subprocess.run(command, capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -1,4 +1,4 @@
-"""A part of a recording as a trace.dat of its own, record by record in bounded memory."""
+"""A part of a recording as a trace.dat of its own, in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
+from tracepoint.record.pages import read_pages
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.options import TIME_OPTIONS
+from tracepoint.tracefile.sieve import Sieve
 from tracepoint.tracefile.write import check_tracedat_name, write_tracedat
 from tracepoint.tree.writing import replacing
 
@@ -69,6 +71,17 @@ class _CutBlocks:
     progress: Progress
 
     def __iter__(self) -> Iterator[bytes]:
+        only = self.sources[0]
+        # Pages hold stamps, and a sieve leaves out what is damaged.
+        if len(self.sources) == 1 and only.time_map is None and only.layout == self.layout:
+            whole = only if only.sieve is not None else replace(only, sieve=Sieve(only.layout))
+            for block in whole.blocks():
+                yield block
+                self.progress(len(read_pages(block, self.layout).stamps))
+        else:
+            yield from self._by_record()
+
+    def _by_record(self) -> Iterator[bytes]:
         number = self.sources[0].cpu
         writer, n_kept = PageWriter(self.layout), 0
         streams = (cpu.records(with_losses=True) for cpu in self.sources)

@@ -125,6 +125,25 @@ def test_files_of_a_time(array, files, tmp_path):  # noqa: F811
     assert all(saved.n_records for saved in told[:-1])
 
 
+def test_the_time_of_the_first_file_begins_with_the_recording(array, files, tmp_path, monkeypatch):  # noqa: F811
+    """On a busy machine what comes before takes longer than a file is to last."""
+    prepare = part.RecordedPart.prepare
+
+    def slowly(*args) -> None:
+        time.sleep(0.8)
+        prepare(*args)
+
+    monkeypatch.setattr(part.RecordedPart, "prepare", slowly)
+
+    def load() -> None:
+        files.pages[0] += pages_of(0, 50)
+        emptied(files)
+
+    files.pages = {0: [], 1: []}
+    told = array.record_files(tmp_path / "web.dat", file_seconds=0.6, during=load)
+    assert told[0].n_records == 50
+
+
 def test_losses_are_those_of_each_file(array, files, tmp_path):  # noqa: F811
     def load() -> None:
         for _ in range(8):
@@ -149,7 +168,7 @@ def test_what_a_kill_leaves_can_be_read(array, files, tmp_path, monkeypatch):  #
 
     def load() -> None:
         emptied(files)
-        time.sleep(0.3)
+        time.sleep(0.8)
         files.pages[0] += pages_of(5000, 40)
         emptied(files)
         time.sleep(0.05)

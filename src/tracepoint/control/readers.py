@@ -48,6 +48,7 @@ class Readers:
         self.is_cut = False
         # A reader, or who saves the parts, cannot go on.
         self.has_stopped = False
+        self.has_begun = threading.Event()
         self._parts: list[RecordedPart] = []
         self._spare: RecordedPart | None = None
         self._lock = threading.Lock()
@@ -91,6 +92,9 @@ class Readers:
                 threads.append(thread)
             if self.starts:
                 self.array.is_on = True
+            # The time of the first part does not count what was done before.
+            part.began = time.monotonic()
+            self.has_begun.set()
             with watching(self._stats, sizes, lambda: self.n_bytes, watch):
                 limits.wait(lambda: self.has_stopped or (limits.while_on and not self.array.is_on))
         finally:

@@ -74,6 +74,9 @@ def record_files(
 
 def _turn(readers: Readers, seconds: float, over: threading.Event) -> None:
     """End each part when it has lasted for its time."""
+    while not readers.has_begun.wait(_LOOK_S):
+        if over.is_set():
+            return
     part = readers.newest_part
     while not over.wait(max(part.began + seconds - time.monotonic(), _LOOK_S)):
         if time.monotonic() >= part.began + seconds:

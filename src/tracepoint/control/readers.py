@@ -130,6 +130,13 @@ class Readers:
         written.replace(target)
         return Recording(target, part.stats(self.is_cut), self.is_cut, part.problem)
 
+    def is_empty(self, part: RecordedPart) -> bool:
+        """Return whether nothing was recorded or lost in a part that is finished."""
+        if part.n_pages or part.has_failed:
+            return False
+        self._read_ends(part)
+        return not any(cpu.overrun or cpu.dropped for cpu in part.stats(self.is_cut))
+
     def remove(self, part: RecordedPart) -> None:
         """Remove the folder of a part that was saved; the newest one stays until the end."""
         with self._lock:
@@ -261,12 +268,17 @@ class Readers:
     def _describe(self, part: RecordedPart) -> None:
         """Read what is known at the end of a part, for all records that were saved."""
         found = {number for one in part.cpus for number in one.count(self.description.facts.layout)}
+        self._read_ends(part)
+        with self._may_be_cut():
+            self.description.read()
+            self.description.read_earlier(found - {NO_ID})
+
+    def _read_ends(self, part: RecordedPart) -> None:
+        """Read what the CPUs of a part counted until its end, where that was not read when it ended."""
         with self._may_be_cut():
             for one in part.cpus:
                 if one.end is not None and not one.after:
                     one.after = self._stats(f"cpu{one.number}")
-            self.description.read()
-            self.description.read_earlier(found - {NO_ID})
 
     @contextlib.contextmanager
     def _may_be_cut(self) -> Iterator[None]:

@@ -109,7 +109,7 @@ class _Saver:
         try:
             while (part := readers.finished.get()) is not None:
                 # Where the end comes when a part has just ended, the next one has nothing.
-                if part.n_pages or part.has_failed or not (part.is_last and self.saved):
+                if not (part.is_last and self.saved and readers.is_empty(part)):
                     self._keep(readers.save(part, next(self._names), self._compression, lambda _: None))
                 readers.remove(part)
                 readers.make_spare()

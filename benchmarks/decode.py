@@ -35,6 +35,19 @@ if TYPE_CHECKING:
 
 RUNS = 7
 LARGE_BYTES = 5 << 30
+WALK = Path(__file__).parent / "decode_walk" / "walk.c"
+# What users do: the columns of the line, typed.
+REGEX = r"""
+import re, sys, pandas
+line = re.compile(
+    r"^\s*(.+?)-(\d+)\s+\[(\d+)\]\s+(?:\S+\s+)?(\d+\.\d+): sched_switch:\s+"
+    r"(.+?):(\d+) \[(\d+)\] (\S+) ==> (.+?):(\d+) \[(\d+)\]$", re.M)
+names = "task pid cpu time prev_comm prev_pid prev_prio prev_state next_comm next_pid next_prio".split()
+table = pandas.DataFrame(line.findall(sys.stdin.read()), columns=names)
+whole = {name: "int64" for name in names if name.endswith(("pid", "prio", "cpu"))}
+table = table.astype({**whole, "time": "float64"}).sort_values("time")
+assert len(table) == 659308, len(table)
+"""
 READ = "import sys, tracepoint as tp; tp.open_trace(sys.argv[1])['sched_switch'].arrow()"
 
 
@@ -74,6 +87,19 @@ def report_cpu() -> float:
     return statistics.median(cpu_of(["trace-cmd", "report", "-i", str(recordings()[1])]) for _ in range(3))
 
 
+def table_against_regex() -> Row:
+    """One event as a pandas table from `trace-cmd report -F` and a regular expression, against Arrow from here."""
+    path = recordings()[1]
+    command = f"trace-cmd report -F sched_switch -i {path} | {sys.executable} -c '{REGEX}'"
+    cpu_of(["sh", "-c", command])
+    turns = [
+        (cpu_of(["sh", "-c", command]), cpu_of([sys.executable, "-c", READ, str(path)])) for _ in range(RUNS)
+    ]
+    theirs, ours = (statistics.median(column) for column in zip(*turns, strict=True))
+    detail = f"{ours:.2f} s, through a regular expression {theirs:.2f} s of CPU"
+    return Row("sched_switch against text and a regex", theirs / ours, "times", 10, False, detail)
+
+
 def read_cpu(path: Path) -> float:
     """CPU seconds of a process that reads sched_switch as a sorted Arrow table."""
     return statistics.median(cpu_of([sys.executable, "-c", READ, str(path)]) for _ in range(RUNS))
@@ -103,6 +129,31 @@ def decoding_alone() -> Row:
             taken.append(time.process_time() - begin)
     rate = n_records / statistics.median(taken) / 1e6
     return Row("sched_switch to columns, one core", rate, "M/s", 25, False, f"of {n_records / 1e6:.1f} M")
+
+
+def decoding_against_walk() -> Row:
+    """The same against a C program that only walks the mapped pages and fills the same columns, not sorted."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise MissingError("no C compiler: apt-get install gcc")
+    path = recordings()[1]
+    with tempfile.TemporaryDirectory(prefix="tracepoint-") as folder, open_trace(path, threads=1) as trace:
+        program = str(Path(folder) / "walk")
+        subprocess.run([compiler, "-O2", "-o", program, str(WALK)], check=True)
+        cpus = trace.buffer.cpus if trace.buffer is not None else ()
+        places = [str(number) for cpu in cpus for number in (cpu.offset, cpu.size)]
+        command = [program, str(path), str(trace.format("sched_switch").id), *places]
+        taken: list[list[float]] = [[], []]
+        for _ in range(RUNS):
+            begin = time.process_time()
+            n_rows = len(trace["sched_switch"])
+            taken[0].append(time.process_time() - begin)
+            found, seconds = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.split()
+            assert int(found) == n_rows, (found, n_rows)
+            taken[1].append(float(seconds))
+    ours, walk = map(statistics.median, taken)
+    detail = f"{1000 * ours:.0f} ms, the walk {1000 * walk:.0f} ms"
+    return Row("sched_switch to columns against a C walk", walk / ours, "times", 0.5, False, detail)
 
 
 def every_field() -> Row:
@@ -312,7 +363,9 @@ def two_threads() -> Row:
 ROWS = (
     table_against_report,
     compressed_against_plain,
+    table_against_regex,
     decoding_alone,
+    decoding_against_walk,
     every_field,
     read_against_report,
     read_plain_against_report,

@@ -6,28 +6,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.chosen import ChosenSpans
-from tracepoint.analysis.latency.needs import needs_of, read_key
-from tracepoint.analysis.pairs import EndScope, Order, PairMachine
-from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.analysis.latency.pairing import ANALYSIS, key_reader, pair_by_key
+from tracepoint.analysis.pairs import Order
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import MAX, MEAN, P99, TOTAL, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import OPEN, span_columns, spans_of, unpaired_notes
+from tracepoint.analysis.spans import OPEN, span_columns, unpaired_notes
 from tracepoint.decode.column import names_column, number_column
-from tracepoint.decode.plan import CPU, ColumnKind
 from tracepoint.decode.table import ColumnTable
-from tracepoint.errors import TracepointError
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from tracepoint.analysis.latency.needs import KeyField
+    from tracepoint.analysis.records import AnalysisRecords
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.analysis.spans import Spans
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
-
-    KeyOf = Callable[[int], Hashable]
 
 _KEY = Heading("key", "key", Unit.WORD)
 _KEYS = (N, TOTAL, MEAN, P99, MAX, _KEY)
@@ -37,7 +33,7 @@ _LONGEST = (Heading("end_cpu", "end cpu", Unit.NUMBER), _KEY)
 class LatencyReport(Report):
     """How long from one event to another; `analyse_latency` makes it."""
 
-    name = "latency"
+    name = ANALYSIS
 
     def __init__(
         self,
@@ -98,7 +94,7 @@ class LatencyReport(Report):
     @cached_property
     def _keys(self) -> list[Hashable]:
         """The key of each time."""
-        begin_key = _reader(self._records, self.events[0], [field.begin for field in self._key])
+        begin_key = key_reader(self._records, self.events[0], [field.begin for field in self._key])
         return [begin_key(row) for row in self._spans.begin]
 
     def _key_text(self, key: Hashable) -> str:
@@ -134,36 +130,6 @@ class LatencyReport(Report):
             yield "after a loss a queue may pair an end with a later begin than its own: no quantiles"
 
 
-def _reader(records: AnalysisRecords, event: str, fields: Sequence[str]) -> KeyOf:
-    """Return what reads the key of a row: one value, or a tuple."""
-    parts = [_field_reader(records, event, field) for field in fields]
-    if len(parts) == 1:
-        return parts[0]
-    return lambda row: tuple(part(row) for part in parts)
-
-
-def _field_reader(records: AnalysisRecords, event: str, field: str) -> KeyOf:
-    if field == CPU:
-        return records.cpus.__getitem__
-    column = records.column(event, field)
-    numbers = column.numbers
-    if column.plan.kind is ColumnKind.TEXT:
-        words = column.words
-        return lambda row: words[numbers[row]]
-    if column.plan.kind is not ColumnKind.NUMBER:
-        raise TracepointError(f"{event}: {field} is a list or bytes, which cannot be a key")
-    return numbers.__getitem__
-
-
-def _resolved(trace: Trace, event: str) -> str:
-    """Return an event as `system:event`; raises TracepointError where the recording has no format of it."""
-    try:
-        form = trace.format(event)
-    except KeyError as error:
-        raise TracepointError(f"{trace.file.path}: {error.args[0]}") from None
-    return f"{form.system}:{form.name}"
-
-
 def analyse_latency(trace: Trace, begin: str, end: str, key: str = "", order: str = "last") -> LatencyReport:
     """Return how long it was from each event `begin` to the event `end` that belongs to it.
 
@@ -178,29 +144,8 @@ def analyse_latency(trace: Trace, begin: str, end: str, key: str = "", order: st
     <LatencyReport of 2 times from sched:sched_waking to sched:sched_switch>
     """
     chosen = Order[order.upper()]
-    begin, end = _resolved(trace, begin), _resolved(trace, end)
-    fields = read_key(key)
-    if begin != end and begin.partition(":")[2] == end.partition(":")[2]:
-        raise TracepointError(f"{begin} and {end} have one name: choose events with different names")
-    records = AnalysisRecords(trace, LatencyReport.name, needs_of(begin, end, key))
-    scope = EndScope.CPU if any(field.begin == CPU for field in fields) else EndScope.ALL
-    machine = PairMachine(chosen, scope, records.coverage.gaps)
-    begin_key = _reader(records, begin, [field.begin for field in fields])
-    end_key = _reader(records, end, [field.end for field in fields])
-
-    def take_begin(row: int, ts: int, cpu: int) -> None:
-        machine.begin(begin_key(row), row, ts, cpu)
-
-    def take_end(row: int, ts: int, _cpu: int) -> None:
-        machine.end(end_key(row), row, ts)
-
-    def take_both(row: int, ts: int, cpu: int) -> None:
-        take_end(row, ts, cpu)
-        take_begin(row, ts, cpu)
-
-    records.run({begin: take_both} if begin == end else {begin: take_begin, end: take_end})
-    spans = spans_of(machine.finish(records.coverage.stop), records.times)
-    return LatencyReport(records, spans, (begin, end), fields, chosen)
+    records, spans, events, fields = pair_by_key(trace, begin, end, key, chosen)
+    return LatencyReport(records, spans, events, fields, chosen)
 
 
 analyse = analyse_latency

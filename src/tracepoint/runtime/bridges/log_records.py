@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -24,6 +25,7 @@ R = TypeVar("R")
 # A record has 4072 bytes, and some are for the other fields.
 _MAX_TEXT = 3000
 _MAX_EXTRA = 600
+_PLAIN_KEY = re.compile(r"[^\s='\"]+")
 # What every record has; the rest came with `extra=`.
 _OWN_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
@@ -124,9 +126,20 @@ def _extra_of(record: logging.LogRecord) -> bytes:
     return pairs_text({key: value for key, value in record.__dict__.items() if key in given})
 
 
-def pairs_text(pairs: Mapping[str, object]) -> bytes:
-    """Return `key=value` of each pair in few bytes; a repr that fails is named in it."""
-    return _cut(" ".join(f"{key}={_repr(value)}" for key, value in pairs.items()))[:_MAX_EXTRA]
+def pairs_text(pairs: Mapping[str, object], room: int = _MAX_EXTRA) -> bytes:
+    """Return `key=value` of each pair, `...` at its end where that is more than `room` bytes.
+
+    A key with what separates pairs, such as a space, is its repr; a repr that fails is named in it.
+
+    >>> pairs_text({"order": 7, "paid by": "card"}), pairs_text({"order": 1234567}, 10)
+    (b"order=7 'paid by'='card'", b'order=1...')
+    """
+    text = _cut(" ".join(f"{_key(key)}={_repr(value)}" for key, value in pairs.items()))
+    return text if len(text) <= room else text[: room - 3] + b"..."
+
+
+def _key(key: str) -> str:
+    return key if _PLAIN_KEY.fullmatch(key) else _repr(key)
 
 
 def trace_calls(

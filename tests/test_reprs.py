@@ -60,6 +60,7 @@ def public_objects(folder):
         tp.EventCounts([]),
         tp.TraceProcessor(dict.fromkeys(map(str, range(50)), print)),
         tp.TraceSpanProcessor(),
+        tp.SpanPair(LONG, LONG, LONG),
     )
     tp.tracing.remove_instance("repr")
     raw = RawRecord(1, 2, bytes(4000))

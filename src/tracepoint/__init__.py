@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracepoint import diagnostics, errors
+    from tracepoint.analysis.otel.export import export_spans
+    from tracepoint.analysis.otel.named import SpanPair
     from tracepoint.analysis.sql.database import sql
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.control.session import open_tracefs
@@ -83,6 +85,8 @@ _HOMES = {
     "convert.ctf.write": "write_ctf",
     "convert.parquet": "write_parquet",
     "convert.perfetto.write": "write_perfetto",
+    "analysis.otel.export": "export_spans",
+    "analysis.otel.named": "SpanPair",
     "analysis.sql.database": "sql",
     "convert.tables": "write_arrow write_csv write_json_lines",
     "convert.tracedat": "write_cut",
@@ -134,6 +138,7 @@ __all__ = [
     "EventFormat",
     "FaultWarning",
     "LossWarning",
+    "SpanPair",
     "TraceEvent",
     "TraceHandler",
     "TraceHeader",
@@ -155,6 +160,7 @@ __all__ = [
     "diagnostics",
     "double",
     "errors",
+    "export_spans",
     "fields",
     "fix_text",
     "float32",

@@ -23,7 +23,7 @@ TITLES = {
     "tree": "Headers and kernel trees",
     "control": "tracefs of the running kernel",
     "decode": "Read recordings",
-    "analysis": "SQL over recordings",
+    "analysis": "SQL over recordings, and their spans",
     "convert": "Write other formats",
     "runtime": "Trace events of a Python process",
     "diagnostics": "Findings",

@@ -1,0 +1,1 @@
+"""Spans of OpenTelemetry from a trace: those that were recorded as events, and any begins and ends."""

@@ -1,5 +1,6 @@
 """Spans of OpenTelemetry: those recorded as events come back equal, and pairs of events become some."""
 
+import sys
 import time
 
 import pytest
@@ -157,6 +158,8 @@ def test_times_of_pairs_are_exact(service, tmp_path):
         "request": 1,
         "wide": 5,
     }
+    named = exported(path, [(*pair, "last", "request {request} {nothing}")], epoch_ns=zero)[1][0]
+    assert named.name == "request 1 {nothing}"
     again = exported(path, [pair], epoch_ns=zero)[1][0]
     assert again.context == span.context
     with pytest.raises(TracepointError, match="does not count from 1970: give epoch_ns"):
@@ -179,6 +182,14 @@ def test_failures_say_what_to_do(service, tmp_path):
         ),
     ):
         tp.export_spans(trace, Failing())
+
+
+def test_without_the_sdk_it_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
+    with pytest.raises(
+        TracepointError, match=r"opentelemetry is not installed: pip install 'tracepoint\[otel\]'"
+    ):
+        exported(GOLDEN)
 
 
 def test_events_of_other_programs_are_counted(tmp_path):

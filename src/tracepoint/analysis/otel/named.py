@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,11 +21,16 @@ if TYPE_CHECKING:
     from tracepoint.decode.trace import Trace
 
 
+# What a name has of an attribute: `GET {path}`.
+_PLACE = re.compile(r"\{([^{}]+)\}")
+
+
 class SpanPair(NamedTuple):
     """Two events that are the begin and the end of a span, as for `analyse_latency`.
 
     They belong together where the fields `key` have the same values; `order` says which of several open
-    begins an end takes: last, first, stack or queue.  `name` is that of the spans, empty for the begin's.
+    begins an end takes: last, first, stack or queue.  `name` is that of the spans, empty for the begin's; an
+    attribute in braces, `GET {path}`, stands for its value.
 
     >>> SpanPair("request_begin", "request_end", "id").order
     'last'
@@ -65,7 +71,13 @@ def read_pair(trace: Trace, pair: SpanPair, epoch_ns: int, counts: SpanCounts) -
         attributes |= _values(begins, row) | _values(ends, end)
         trace_id, span_id = _ids(trace.file.path, *found.events, ts, row)
         start = epoch_ns + ts
-        yield FoundSpan(trace_id, span_id, name, start, start + dur, tid, ts, ts + dur, attributes)
+        own_name = _filled(name, attributes)
+        yield FoundSpan(trace_id, span_id, own_name, start, start + dur, tid, ts, ts + dur, attributes)
+
+
+def _filled(name: str, attributes: dict[str, object]) -> str:
+    """Return a name with the values of the attributes in it; what is not one stays as it is."""
+    return _PLACE.sub(lambda place: str(attributes.get(place[1], place[0])), name)
 
 
 def _attribute_columns(found: KeyedPairs) -> tuple[dict[str, Column], dict[str, Column]]:

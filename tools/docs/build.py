@@ -27,7 +27,9 @@ _ADDED = {
     'role="heading">': 'role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="This page">',
-    '<li><a href="builtins.html">builtins</a></li>': "",  # a page that Sphinx lists and does not write
+    # Pages that Sphinx lists and does not write.
+    '<li><a href="builtins.html">builtins</a></li>': "",
+    '<li><a href="namedtuple_SpanPair.html">namedtuple_SpanPair</a></li>': "",
     '<div class="highlight"><pre>': '<div class="highlight"><pre tabindex="0">',
 }
 _BACK_LINK = re.compile(r'href="(?P<path>[^"]*reference/api/\w+\.html)#tracepoint\.(?P<name>[\w.]+)"')

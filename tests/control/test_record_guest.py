@@ -150,7 +150,7 @@ echo "status $?"; ls -A /tmp/disk
 
 
 @pytest.mark.parametrize(
-    ("options", "n"), [("--max-size 7M", 100_000), ("--rotate-time 700ms --compression zstd", 60_000)]
+    ("options", "n"), [("--max-size 7M", 100_000), ("--rotate-time 150ms --compression zstd", 60_000)]
 )
 def test_each_record_is_in_one_of_several_files(guest, tmp_path, options, n):
     guest.put("/lab/seeks.py", SEEKS.encode())

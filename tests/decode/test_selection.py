@@ -135,3 +135,10 @@ def test_what_is_no_choice_is_refused(trace):
             ask()
     with pytest.raises(TypeError, match=r"os.fsdecode\(\)"):
         tp.open_trace(path.encode())
+
+
+def test_an_id_of_more_than_32_bits_is_that_of_no_task():
+    with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
+        (pid, *_) = trace["sched_switch"]["common_pid"].tolist()
+        assert trace.of_tasks(pid).n_records
+        assert trace.of_tasks(pid + (1 << 32), 1 << 40).n_records == 0

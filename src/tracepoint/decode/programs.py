@@ -153,7 +153,7 @@ def _has_pid(form: EventFormat, pids: frozenset[int]) -> Predicate:
     field = next((f for f in form.common_fields if f.name == "common_pid"), None)
     if field is None or field.size not in _PID_SIZES:
         return Predicate("common_pid", Comparator.EQ, Source.NOTHING)
-    # A record has 32 bits of it: another number is the id of no task.
+    # A record has 32 bits of it, so a larger number is not the id of a task.
     numbers = frozenset(pid & 0xFFFFFFFF for pid in pids if -(1 << 31) <= pid < 1 << 31)
     return Predicate(
         field.name, Comparator.EQ, Source.NUMBER_IN_SET, field.offset, field.size, numbers=numbers

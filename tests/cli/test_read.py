@@ -242,6 +242,16 @@ def test_damage_is_said(run, file_of) -> None:
     assert run(path, "--strict")[0] == 3
 
 
+def test_a_text_that_is_cut_off_is_said(run, file_of) -> None:
+    line = "  sh-104  [001] .....  11.000001: tick: n=12\n"
+    path = file_of((line + line[:-2]).encode())
+    status, text, err = run(path)
+    assert (status, text.count("tick: n=12\n")) == (0, 1)
+    assert f"offset {len(line):#x}: the last line has no newline, so it may be cut off" in err
+    assert run(path, "--strict")[0] == 3
+    assert run(file_of((line * 2).encode()), "--strict")[0] == 0
+
+
 def test_file_that_is_none(run, file_of) -> None:
     status, _, err = run(file_of(b"hello"))
     assert status == 2

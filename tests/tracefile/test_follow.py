@@ -253,6 +253,20 @@ def test_a_text_that_grows_with_typed_fields(folder):
         assert records.n_lost == 4
 
 
+@pytest.mark.parametrize("n_bytes", [1, 100, 1 << 20])
+def test_the_end_of_a_text_without_a_newline_is_left_out_and_reported(folder, n_bytes):
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    whole = "  seven-7  [001] .....  10.000001: tick: n=1 name=a\n"
+    writer = later(lambda: append(pipe, (whole + whole[:-2].ljust(n_bytes)).encode()))
+    with tp.follow(pipe) as records:
+        assert [record["n"] for record in records] == [1]
+        [damage] = records.damage
+    writer.join()
+    assert damage.offset == len(whole)
+    assert "the last line has no newline" in damage.reason
+
+
 def truncate(path):
     os.truncate(path, 10)
 

@@ -15,6 +15,7 @@ from tracefile.test_folder import put_formats
 from tracepoint.tracefile.lines import read_flags, read_line, split_event
 from tracepoint.tracefile.text import TextWriter, facts_of, flags_text
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
+from tracepoint.wording import one_line
 
 # What lines do not show, or not exactly.
 NOT_COMPARED = {"text", "common_type", "common_timestamp"}
@@ -96,6 +97,72 @@ def test_lines_that_do_not_fit_are_kept_as_text(tmp_path):
         assert trace["text:tick"]["text"].tolist() == lines[2:]
         assert [damage.reason for damage in trace.damage] == [
             "2 lines of demo:tick do not match its print format: see text:tick"
+        ]
+
+
+LAST_LINES = {
+    "trace": "          sh-104     [001] .....    11.000002: tick: n=12 name=abc",
+    "trace-cmd report": "              sh-104   [001]    11.000002: tick:                 n=12 name=abc",
+    "perf script": "sh   104 [001]    11.000002:   demo:tick: n=12 name=abc",
+    "a stack": "          sh-104     [001] .....    11.000002: <stack trace>\n => one\n => two",
+    "a loss": "CPU:1 [LOST 55 EVENTS]",
+}
+
+
+@pytest.mark.parametrize("tool", LAST_LINES)
+def test_a_last_line_without_a_newline_is_left_out_and_reported(tmp_path, tool):
+    put_formats(tmp_path, content_of())
+    path, last = tmp_path / "trace", LAST_LINES[tool]
+    whole = f"          sh-104     [001] .....    11.000001: tick: n=1 name=a\n{last}"
+    begin = whole.rindex("\n") + 1
+    path.write_text(f"{whole}\n")
+    with tp.open_trace(path) as trace:
+        assert trace.damage == ()
+        records = [*trace.record_table()]
+    for stop in range(begin + 1, len(whole) + 1):
+        path.write_text(whole[:stop])
+        with tp.open_trace(path) as trace:
+            found = [*trace.record_table()]
+            assert (found[0], trace["tick"]["name"].tolist()[0]) == (records[0], "a")
+            assert len(found) == (2 if tool == "a stack" else 1)
+            assert sum(trace.lost.values()) == 0
+            [damage] = trace.damage
+        assert damage.offset == begin
+        assert damage.reason.startswith("the last line has no newline, so it may be cut off")
+        assert repr(one_line(whole[begin:stop], 60)) in damage.reason
+
+
+def test_an_event_with_its_system_and_without_is_one(tmp_path):
+    put_formats(tmp_path, content_of())
+    names = ("tick", "demo:tick", "tick")
+    lines = (f"  a-1  [000] .....  1.00000{n}: {name}: n={n} name=b\n" for n, name in enumerate(names))
+    (tmp_path / "trace").write_text("".join(lines))
+    with tp.open_trace(tmp_path / "trace") as trace:
+        assert (trace.events, trace.damage) == ({"demo:tick": 3}, ())
+        assert trace["tick"]["n"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 16])
+def test_lines_are_the_same_whatever_the_blocks_that_a_text_is_read_in(tmp_path, monkeypatch, block):
+    text = "".join(f"  a-1  [00{n % 2}] .....  1.00000{n}: tick: n={n} name=b\r\n => x\n" for n in range(9))
+    put_formats(tmp_path, content_of())
+    (tmp_path / "trace").write_text(text, newline="")
+    monkeypatch.setattr("tracepoint.tracefile.textfile._BLOCK", block)
+    with tp.open_trace(tmp_path / "trace") as trace:
+        assert [row["text"] for row in trace.record_table()] == [f"n={n} name=b\n => x" for n in range(9)]
+        assert trace.damage == ()
+
+
+def test_lines_and_texts_that_are_too_long_are_counted(tmp_path):
+    line = "  a-1  [000] .....  1.000001: tick: x"
+    path = tmp_path / "trace"
+    path.write_text(f"{line}\n{line}{'y' * (1 << 16)}\nno record\n{line}{'z' * (1 << 14)}\n{line}\n")
+    with tp.open_trace(path) as trace:
+        assert [len(text) for text in trace["tick"]["text"].tolist()] == [1, 1 << 13, 1]
+        assert [damage.reason for damage in trace.damage] == [
+            "1 lines that are not records",
+            "1 lines longer than 65536 bytes were left out",
+            "the texts of 1 records were cut to 8192 bytes",
         ]
 
 

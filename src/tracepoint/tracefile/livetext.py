@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.tracefile.container import DamageLog, PartsContainer
-from tracepoint.tracefile.lines import MAX_LINE
 from tracepoint.tracefile.mapping import unmap
 from tracepoint.tracefile.textfile import TextReader
 
@@ -34,18 +33,16 @@ class LiveText:
     def take(self, *, is_pause: bool, is_last: bool = False) -> PartsContainer:
         """Return the records of the whole lines that were read; a container for each call.
 
-        With `is_pause` the record of the last line is complete: there is no other line of it now.
+        With `is_pause` the record of the last line is complete: there is no other line of it now.  With
+        `is_last` what follows the last newline is reported and left out.
         """
         for data in self._opened:
             unmap(data)
         self._opened.clear()
-        waiting = self._file.waiting
-        n_bytes = len(waiting) if is_last or self._file.is_full else waiting.rfind(b"\n") + 1
-        for line in self._file.take(n_bytes).splitlines() if n_bytes else ():
-            self._reader.feed(line[:MAX_LINE])
-        if is_pause or is_last:
-            self._reader.end_record()
+        self._reader.feed(self._file.take(len(self._file.waiting)))
         if is_last:
-            self._reader.report_rest()
+            self._reader.end()
+        elif is_pause:
+            self._reader.end_record()
         parts = self._reader.parts()
         return PartsContainer(self._path, "text that is followed", lambda _: parts, [], self._log)

@@ -23,6 +23,7 @@ from tracepoint.tracefile.folder import find_formats
 from tracepoint.tracefile.lines import MAX_LINE, is_text, read_line, read_lost
 from tracepoint.tracefile.spool import PageSpool, spool_layout
 from tracepoint.tracefile.textoptions import GRAPH_TRACER
+from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from tracepoint.printk.scan import Scanner
@@ -36,10 +37,12 @@ _TEXT_FMT = '"%s", __get_str(text)'
 _FIXED = 12
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _MAX_KINDS = 1 << 13
-# A record has to fit into a page.
 #: What `form` of a recording says of a text.
 TEXT_FORM = "text of a trace"
+# A record has to fit into a page.
 _MAX_TEXT = 1 << 13
+_BLOCK = 1 << 16
+_MAX_SHOWN = 60
 _UNTYPED = "text"
 _GRAPH_HEADING = f"# tracer: {GRAPH_TRACER}"
 # What a line of a stack begins with, which belongs to the record before it.
@@ -121,30 +124,56 @@ class TextReader:
         #: How many events the lines say were lost; LOST_UNKNOWN (-1): some.
         self.lost = 0
         self._losses: list[tuple[int, int, int]] = []
-        self._n_other = 0
+        self._n_other = self._n_long = self._n_shortened = 0
+        # The begin of a line whose end was not read yet, where it is, and how much was read.
+        self._rest, self._rest_at, self._n_read = b"", 0, 0
         self._is_graph, self._n_drawn = False, 0
         self._n_unscanned: dict[str, int] = {}
         self._find_known(folder)
 
     def load(self, data: Bytes) -> Parts:
         """Return the records of a whole text."""
-        at, end = 0, len(data)
-        while at < end:
-            stop = data.find(b"\n", at)  # type: ignore[union-attr]
-            stop = end if stop < 0 else stop
-            self.feed(bytes(data[at : min(stop, at + MAX_LINE)]))
-            at = stop + 1
-        self.end_record()
-        self.report_rest()
+        for at in range(0, len(data), _BLOCK):
+            self.feed(bytes(data[at : at + _BLOCK]))
+        self.end()
         return self.parts()
 
-    def report_rest(self) -> None:
-        """Report what no record was made of."""
-        if self._n_other:
-            self._report(Damage(None, 0, f"{self._n_other} lines that are not records"))
-        if self._n_drawn:
-            reason = f"{self._n_drawn} lines of {GRAPH_TRACER} were left out: their records are not told"
-            self._report(Damage(None, 0, reason))
+    def feed(self, block: bytes) -> None:
+        """Take the next bytes of the text; what follows the last newline waits for the rest of its line."""
+        *lines, rest = (self._rest + block).split(b"\n")
+        self._n_read += len(block)
+        if lines:
+            self._rest_at = self._n_read - len(rest)
+        for line in lines:
+            self._feed_line(line)
+        # A longer line is left out: memory stays bounded whatever a text holds.
+        self._rest = rest[: MAX_LINE + 1]
+
+    def end(self) -> None:
+        """Take the last record and report what no record was made of.
+
+        A last line without a newline is left out: its last value may be shorter than it was, and it may be
+        the begin of a record and not a continuation of the one before.
+        """
+        self.end_record()
+        if self._rest:
+            shown = one_line(decode(self._rest), _MAX_SHOWN)
+            reason = f"the last line has no newline, so it may be cut off, and was left out: {shown!r}"
+            self._report(Damage(None, self._rest_at, reason))
+        self._report_counts()
+
+    def _report_counts(self) -> None:
+        for number, reason in (
+            (self._n_other, f"{self._n_other} lines that are not records"),
+            (
+                self._n_drawn,
+                f"{self._n_drawn} lines of {GRAPH_TRACER} were left out: their records are not told",
+            ),
+            (self._n_long, f"{self._n_long} lines longer than {MAX_LINE} bytes were left out"),
+            (self._n_shortened, f"the texts of {self._n_shortened} records were cut to {_MAX_TEXT} bytes"),
+        ):
+            if number:
+                self._report(Damage(None, 0, reason))
         for name, n_lines in self._n_unscanned.items():
             text = f"{_UNTYPED}:{name.partition(':')[2]}"
             reason = f"{n_lines} lines of {name} do not match its print format: see {text}"
@@ -178,8 +207,12 @@ class TextReader:
             numbers.add(form.id)
         self._free = (number for number in range(1, 1 << 16) if number not in numbers)
 
-    def feed(self, raw: bytes) -> None:
+    def _feed_line(self, raw: bytes) -> None:
         """Take a line without its end; one that is no record goes on with the text of the one before."""
+        if len(raw) > MAX_LINE:
+            self.end_record()
+            self._n_long += 1
+            return
         text, held = decode(raw).rstrip("\r"), self._held
         line = read_line(text)
         if line is not None:
@@ -196,7 +229,7 @@ class TextReader:
             self._n_drawn += 1
         elif held is None:
             self._n_other += 1
-        elif len(held.text) < _MAX_TEXT:
+        elif len(held.text) <= _MAX_TEXT:
             self._held = held._replace(text=f"{held.text}\n{text}")
 
     def end_record(self) -> None:
@@ -212,6 +245,7 @@ class TextReader:
         for loss in self._losses:
             self._spool.lose(*loss)
         self._losses.clear()
+        self._n_shortened += len(encode(line.text)) > _MAX_TEXT
         kind, values = self._kind(line)
         self._spool.add(line.cpu, line.stamp, kind.record(line, values))
 
@@ -240,10 +274,14 @@ class TextReader:
         if form is None:
             untyped = self._untyped(line.system or _UNTYPED, line.event)
         else:
-            scanner = compile_scanner(form)
-            values = None if scanner is None else scanner.scan(line.text)
             made = self._made.get((form.system, form.name))
-            if scanner is not None and values is not None and made is None:
+            if made is not None and made.scanner is not None:
+                # The same event with its system, or without.
+                self._typed[key] = made
+                return self._kind(line)
+            scanner = None if made is not None else compile_scanner(form)
+            values = None if scanner is None else scanner.scan(line.text)
+            if scanner is not None and values is not None:
                 typed = self._typed[key] = _Kind(form.id, form.system, form.name, scanner)
                 self._made[form.system, form.name] = typed
                 return typed, values

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
 import pytest
 
 import tracepoint as tp
-from oracles import data_file
+from oracles import data_file, unpacked
 from tracefile.making import GOLDEN, content_of, recorded_layouts, written
 from tracefile.perfmaking import PerfMaker
 from tracefile.test_folder import put_formats
@@ -166,6 +167,41 @@ def test_lines_and_texts_that_are_too_long_are_counted(tmp_path):
         ]
 
 
+@pytest.mark.parametrize("digits", ["", "0", "00", "000"])
+def test_lines_of_one_time_keep_their_order(tmp_path, digits):
+    cpus = [3, 1, 2, 0, 0, 3, 2, 1]
+    unit = 10 ** (3 - len(digits))
+    times = [f"1.{at // 4:06d}{digits}" for at in range(16)]
+    lines = [
+        f"  a-1  [{cpu:03d}] .....  {time}: e: n={at}\n"
+        for at, (cpu, time) in enumerate(zip(cpus * 2, times, strict=True))
+    ]
+    (tmp_path / "trace").write_text("".join(lines))
+    with tp.open_trace(tmp_path / "trace") as trace:
+        texts = trace["e"]["text"].tolist()
+        assert texts == [record.text for record in trace.records()]
+        stamps = [stamp // unit * unit for stamp in trace["e"]["common_timestamp"].tolist()]
+        assert stamps == [10**9 + at // 4 * 1000 for at in range(16)]
+        shown = "".join(trace.text_writer.lines(trace.file.buffers[0].records()))
+        assert re.findall(r" ([0-9.]+): e:", shown) == [time[:8] for time in times]
+        # Nanoseconds are as they are written: of equal ones the lower CPU is first, as in the kernel.
+        assert (texts == [f"n={at}" for at in range(16)]) == (unit > 1)
+
+
+def test_losses_are_where_their_lines_are(tmp_path):
+    losses = "CPU:3 [LOST 1 EVENTS]\nCPU:2 [LOST 2 EVENTS]\n"
+    lines = [f"  a-1  [{cpu:03d}] .....  1.000000: e: {cpu}\n" for cpu in (3, 2, 1, 2, 3)]
+    (tmp_path / "trace").write_text("".join(losses + line for line in lines) + losses)
+    with tp.open_trace(tmp_path / "trace") as trace:
+        assert trace.lost == {1: 0, 2: 12, 3: 6}
+        shown = "".join(trace.text_writer.lines(trace.file.buffers[0].records()))
+    # Those of a CPU are before its next record; after the last line there is none.
+    assert re.findall(r"(?:CPU:(\d) \[LOST (\d+)|e: (\d))", shown) == [
+        ("3", "1", ""), ("", "", "3"), ("2", "4", ""), ("", "", "2"), ("", "", "1"), ("2", "4", ""), ("", "", "2"),
+        ("3", "4", ""), ("", "", "3"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -204,6 +240,16 @@ def test_text_of_the_kernel_has_the_values_of_its_recording():
         }
         assert text.damage == ()
         assert compare(text, recorded, but={"text:tracing_mark_write"}) > 300
+
+
+@pytest.mark.oracle
+def test_records_have_the_order_of_the_lines_of_a_kernel():
+    shown = unpacked("raw/trace.txt.zst").decode(errors="replace")
+    lines = re.findall(r"^.{16}-(\d+) +(?:\(.{7}\) )?\[(\d+)\] \S+ +([\d.]+): ", shown, re.MULTILINE)
+    with tp.open_trace(data_file("raw/trace.txt.zst")) as text:
+        table = text.record_table()
+        found = zip(*(table[name].tolist() for name in ("pid", "cpu", "timestamp")), strict=True)
+        assert [(f"{pid}", f"{cpu:03d}", f"{time // 1000 / 10**6:.6f}") for pid, cpu, time in found] == lines
 
 
 @pytest.mark.oracle

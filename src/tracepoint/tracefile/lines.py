@@ -28,10 +28,14 @@ MAX_LINE = 1 << 16
 
 
 class TraceLine(NamedTuple):
-    """One record as a line shows it; `system` is empty where the line does not name it."""
+    """One record as a line shows it; `system` is empty where the line does not name it.
+
+    The time is known to `unit` (1000 where a line shows microseconds).
+    """
 
     cpu: int
     stamp: int
+    unit: int
     pid: int
     comm: str
     tgid: int
@@ -47,12 +51,15 @@ def read_line(text: str) -> TraceLine | None:
     match = _TRACE.fullmatch(text) or _PERF.fullmatch(text)
     if match is None:
         return None
-    stamp = int(match["time"]) if match["part"] is None else _nanoseconds(match["time"])
+    part = match["part"]
+    stamp, unit = (
+        (int(match["time"]), 1) if part is None else (_nanoseconds(match["time"]), 10 ** (9 - len(part)))
+    )
     system, event, body = split_event(match["rest"])
     tgid = match["tgid"] or ""
     flags, count = read_flags(match["flags"] or "")
     return TraceLine(
-        int(match["cpu"]), stamp, int(match["pid"]), match["comm"].strip(),
+        int(match["cpu"]), stamp, unit, int(match["pid"]), match["comm"].strip(),
         int(tgid) if tgid.isdigit() else 0, flags, count, system, event, body,
     )  # fmt: skip
 

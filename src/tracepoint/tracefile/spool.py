@@ -54,10 +54,8 @@ class _CpuSpool:
             self._pages, self._kept = [], 0
 
     def finish(self) -> Bytes:
-        """Return all pages."""
-        self.writer.flush()
-        self.drain()
-        data = b"".join(self._pages)
+        """Return all pages; losses after the last record are on pages without data."""
+        data = b"".join((*self._pages, self.writer.pages()))
         if self._file is None:
             return data
         with self._file as file:
@@ -129,7 +127,11 @@ class PageSpool:
         """Return all that was added as a ring buffer; what is mapped is added to `opened`."""
         cpus = []
         for cpu, found in sorted(self._cpus.items()):
-            self._write(found, len(found.waiting))
+            found.waiting.sort(key=_time_of)
+            n_records = 1 + max((n for n, one in enumerate(found.waiting) if not one[1]), default=-1)
+            self._write(found, n_records, is_sorted=True)
+            for stamp, n_lost, _ in found.waiting:
+                found.writer.lose_apart(stamp, n_lost)
             data = found.finish()
             opened.append(data)
             cpus.append(CpuData(cpu, 0, len(data), self.layout, data, None, self._report))

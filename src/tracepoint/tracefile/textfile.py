@@ -124,6 +124,8 @@ class TextReader:
         #: How many events the lines say were lost; LOST_UNKNOWN (-1): some.
         self.lost = 0
         self._losses: list[tuple[int, int, int]] = []
+        # The time and CPU of the last record, and how much later it was written.
+        self._stamp = self._cpu = self._later = 0
         self._n_other = self._n_long = self._n_shortened = 0
         # The begin of a line whose end was not read yet, where it is, and how much was read.
         self._rest, self._rest_at, self._n_read = b"", 0, 0
@@ -156,6 +158,7 @@ class TextReader:
         the begin of a record and not a continuation of the one before.
         """
         self.end_record()
+        self._take_losses()
         if self._rest:
             shown = one_line(decode(self._rest), _MAX_SHOWN)
             reason = f"the last line has no newline, so it may be cut off, and was left out: {shown!r}"
@@ -222,7 +225,7 @@ class TextReader:
             self.end_record()
             self.lost = add_lost(self.lost, lost[1])
             # They are before the next record, which may be read much later.
-            self._losses.append((lost[0], held.stamp if held else 0, lost[1]))
+            self._losses.append((lost[0], self._stamp + self._later, lost[1]))
         elif text.startswith("#") or not text.strip():
             self._is_graph = self._is_graph or text == _GRAPH_HEADING
         elif self._is_graph and not text.startswith(_OF_STACK):
@@ -242,12 +245,28 @@ class TextReader:
         self._comms.setdefault(line.pid, line.comm)
         if line.tgid:
             self._tgids[line.pid] = line.tgid
+        self._take_losses()
+        self._n_shortened += len(encode(line.text)) > _MAX_TEXT
+        kind, values = self._kind(line)
+        self._spool.add(line.cpu, self._stamp_of(line), kind.record(line, values))
+
+    def _take_losses(self) -> None:
         for loss in self._losses:
             self._spool.lose(*loss)
         self._losses.clear()
-        self._n_shortened += len(encode(line.text)) > _MAX_TEXT
-        kind, values = self._kind(line)
-        self._spool.add(line.cpu, line.stamp, kind.record(line, values))
+
+    def _stamp_of(self, line: TraceLine) -> int:
+        """Return the time of a record in the order of the lines, within the precision that they have.
+
+        Records are merged by time, of equal times that of the lower CPU first.  Lines that show microseconds
+        have the order of nanoseconds, so one after a line of a higher CPU is 1 ns later than that.
+        """
+        if line.stamp != self._stamp:
+            self._stamp, self._later = line.stamp, 0
+        elif line.cpu < self._cpu and self._later + 1 < line.unit // 2:
+            self._later += 1
+        self._cpu = line.cpu
+        return self._stamp + self._later
 
     def _kind(self, line: TraceLine) -> tuple[_Kind, tuple[int | str, ...]]:
         """Return how a line's record is made, and the values of its fields.

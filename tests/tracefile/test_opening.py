@@ -14,7 +14,7 @@ import tracepoint as tp
 from tracefile.making import content_of, written
 from tracepoint.errors import DecodeError
 from tracepoint.layout.compressed import load_zstd
-from tracepoint.tracefile import mapping
+from tracepoint.tracefile import filebytes
 from tracepoint.tracefile.compression import has_zstd
 
 PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
@@ -53,7 +53,7 @@ def test_bombs_and_garbage_after_the_data(tmp_path, monkeypatch):
     with pytest.raises(DecodeError, match="trace_pipe_raw"):
         tp.open_trace(path)
     path.write_bytes(bz2.compress(bytes(1 << 20)))
-    monkeypatch.setattr(mapping, "_ALWAYS_ALLOWED", 0)
+    monkeypatch.setattr(filebytes, "_ALWAYS_ALLOWED", 0)
     with pytest.raises(DecodeError, match="thousandfold"):
         tp.open_trace(path)
     path.write_bytes(gzip.compress(written(content_of())) + b"rest")

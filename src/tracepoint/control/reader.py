@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 from dataclasses import dataclass, field
@@ -9,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from tracepoint.control.drain import DrainEnd, MovedPages, drain, free_space
 from tracepoint.decode.counting import IdCounts
-from tracepoint.tracefile.mapping import map_whole, unmap
 from tracepoint.tracefile.recording import read_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedReader, FileIO
     from pathlib import Path
 
     from tracepoint.control.drain import DrainPlan
@@ -86,23 +87,15 @@ class CpuReader:
         from tracepoint.tracefile.order import stamps_of  # noqa: PLC0415 - for flight recorders only
 
         with self.spool.open("rb") as stream:
-            data = map_whole(stream)
-        try:
-            return stamps_of(memoryview(data), layout)
-        finally:
-            unmap(data)
+            return stamps_of(_mapped(stream), layout)
 
     def count(self, layout: PageLayout) -> dict[int, int]:
         """Return the number of records of each event id in the pages, and keep their sum."""
         if not self.n_saved:
             return {}
         with self.spool.open("rb") as stream:
-            data = map_whole(stream)
-        try:
             counts = IdCounts()
-            counts.add(memoryview(data)[self.n_old * layout.page_size :], layout)
-        finally:
-            unmap(data)
+            counts.add(_mapped(stream)[self.n_old * layout.page_size :], layout)
         found = counts.by_id()
         self.n_records = sum(found.values())
         return found
@@ -115,8 +108,15 @@ class CpuReader:
             return
         with self.spool.open("r+b", buffering=0) as stream:
             # Unmapped with its last part: who takes the parts may hold one when it fails.
-            data = memoryview(map_whole(stream))
+            data = _mapped(stream)
             for at in range(self.n_old * layout.page_size, self.moved.n_pages * layout.page_size, step):
                 yield data[at : at + step]
                 if releases:
                     free_space(stream.fileno(), at, step)
+
+
+def _mapped(stream: BufferedReader | FileIO) -> memoryview:
+    """Map a file of pages, which is ours alone; it is unmapped with the last part of it."""
+    size = os.fstat(stream.fileno()).st_size
+    # An empty file cannot be mapped.
+    return memoryview(mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ) if size else b"")

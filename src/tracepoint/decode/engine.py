@@ -1,7 +1,7 @@
 """From the pages of CPUs to the columns of events: in C over several threads, or with the twins in Python.
 
 Records are found in slices of pages, put in the order of time, and their fields copied in slices of rows.
-Pages are read where the file is mapped, or expanded a chunk at a time; only the records of the
+Pages are read from the file as they are, or expanded a chunk at a time; only the records of the
 chosen events are kept.
 """
 
@@ -294,8 +294,9 @@ def _collect(
         collector = decode.collector(pool, sieve, slots, len(plans), layout_numbers(part.layout), *stamps)
         # Records are chosen where they are found, without pages of the chosen ones.
         whole = part if sieve is None else replace(part, sieve=None)
-        if not counters and (number := whole.descriptor) is not None:
-            n_bytes = decode.collect_file(collector, number, whole.offset, whole.size, whole.cpu)
+        if not counters and whole.file is not None:
+            descriptor = whole.file.descriptor
+            n_bytes = decode.collect_file(collector, descriptor.number, whole.offset, whole.size, whole.cpu)
             if n_bytes < whole.size:
                 whole.report_end(whole.offset + n_bytes)
         else:

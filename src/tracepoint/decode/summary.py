@@ -16,6 +16,7 @@ from tracepoint.decode.threads import n_threads
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import add_lost
 from tracepoint.record.pages import read_pages
+from tracepoint.tracefile.filebytes import read_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +102,7 @@ def _pages_of(cpu: CpuData, n_samples: int) -> tuple[int, Iterator[bytes]]:
     if cpu.codec is None:
         step, whole = cpu.layout.page_size, cpu.size // cpu.layout.page_size
         places = [cpu.offset + n * step for n in _spread(whole, n_samples)]
-        return cpu.size, (bytes(cpu.data[at : at + step]) for at in places)
+        return cpu.size, (read_at(cpu.data, at, at + step) for at in places)
     chunks = cpu.chunks(_MAX_CHUNKS)
     chosen = [chunks[n] for n in _spread(len(chunks), max(n_samples // 8, 3))]
     return sum(chunk.unpacked for chunk in chunks), _expanded(cpu, chosen)

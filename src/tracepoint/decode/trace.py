@@ -77,7 +77,7 @@ class Trace(Closing):
         self._threads = thread_count(threads)
 
     def close(self) -> None:
-        """Unmap the file; tables that were decoded stay."""
+        """Close the file; tables that were decoded stay."""
         self._file.close()
 
     @property
@@ -228,6 +228,8 @@ class Trace(Closing):
             system, _, number = name.partition(":")
             if system == UNKNOWN_SYSTEM and number.isdigit():
                 raise KeyError(f"the recording has no format for event {number}: records() has its bytes")
+            if not self._texts and self.file.damage:
+                raise KeyError(f"no event {name!r}: no format could be read: {self.file.damage[0].reason}")
             raise KeyError(_unknown("event", name, [*self._systems_of, *self._texts]))
         return known[0]
 

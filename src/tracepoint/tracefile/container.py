@@ -10,7 +10,7 @@ from tracepoint.closing import Closing
 from tracepoint.errors import LayoutError
 from tracepoint.layout.format import read_format
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.mapping import unmap
+from tracepoint.tracefile.filebytes import close_bytes
 from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.content import TraceContent
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.options import Option
 
 _MAX_DAMAGE = 10_000
@@ -129,7 +129,7 @@ class Container(Protocol):
         ...
 
     def close(self) -> None:
-        """Unmap the files."""
+        """Close the files."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -179,7 +179,7 @@ class Parts(NamedTuple):
 class PartsContainer(Closing):
     """A recording whose pages and texts were put together from other files than a trace.dat.
 
-    `form` says what it is; `load` reads it when something is asked for; `opened` are the mapped files, which
+    `form` says what it is; `load` reads it when something is asked for; `opened` are the open files, which
     it may add to.
     """
 
@@ -199,10 +199,10 @@ class PartsContainer(Closing):
         return f"<PartsContainer {tail(self.path)}, {counted(len(self.buffers), 'buffer')}>"
 
     def close(self) -> None:
-        """Unmap the files; nothing more can be read from them."""
+        """Close the files; nothing more can be read from them."""
         self.is_closed = True
         for data in self._opened:
-            unmap(data)
+            close_bytes(data)
 
     @cached_property
     def _parts(self) -> Parts:

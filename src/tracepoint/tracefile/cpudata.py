@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from tracepoint.record.pages import read_pages, records_of
 from tracepoint.tracefile.compression import MAX_CHUNK
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.mapping import MappedFile, read_at
+from tracepoint.tracefile.filebytes import FileBytes, read_at, read_whole, shorter_by
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Sieve, shown_time, signed_time
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tracepoint.record.pages import Pages
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.compression import Codec
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.sieve import Window
     from tracepoint.tracefile.timing import TimeMap
 
@@ -37,6 +38,7 @@ _COUNT_SIZE = 4
 _MAX_CHUNKS = 1_000_000
 # The sizes before the data of a chunk.
 _CHUNK_HEAD = 8
+_LITTLE_SIZES, _BIG_SIZES = struct.Struct("<II"), struct.Struct(">II")
 
 
 class Chunk(NamedTuple):
@@ -122,14 +124,13 @@ class CpuData:
                 return
 
     @property
-    def descriptor(self) -> int | None:
-        """The descriptor of the file where the pages stand as they are read; None where they do not."""
-        return self.data.fileno() if self.is_plain and isinstance(self.data, MappedFile) else None
+    def file(self) -> FileBytes | None:
+        """The file where the pages stand as they are read; None where they do not."""
+        return self.data if self.is_plain and isinstance(self.data, FileBytes) else None
 
     def report_end(self, at: int) -> None:
         """Report that the file ends before the data, at a place where it did not when it was opened."""
-        n_missing = self.offset + self.size - at
-        self.report(Damage(self.cpu, at, f"the file became {n_missing} bytes shorter while it was read"))
+        self.report(Damage(self.cpu, at, shorter_by(self.offset + self.size - at)))
 
     def _cursor(self) -> Cursor:
         # trace-cmd does not count the number of chunks itself in the size.
@@ -139,8 +140,14 @@ class CpuData:
     @staticmethod
     def _walk_chunks(cursor: Cursor) -> Iterator[Chunk]:
         """Yield the chunks, which are whole; raises DecodeError for the first that is not."""
+        unpack = (_BIG_SIZES if cursor.is_big_endian else _LITTLE_SIZES).unpack
         for _ in range(cursor.u32()):
-            packed, unpacked = cursor.u32(), cursor.u32()
+            at = cursor.at + _CHUNK_HEAD
+            if at > cursor.end:
+                cursor.skip(_CHUNK_HEAD, "the sizes of a chunk")
+            # The next ones are far away: what stands between is not read.
+            packed, unpacked = unpack(read_whole(cursor.data, cursor.at, at))
+            cursor.at = at
             if unpacked > MAX_CHUNK:
                 raise cursor.error(f"a chunk that grows to {unpacked} bytes")
             yield Chunk(cursor.skip(packed, "a chunk"), packed, unpacked)
@@ -182,7 +189,7 @@ class CpuData:
 
     def expand_chunk(self, chunk: Chunk) -> bytes:
         """Return what is read of a chunk; raises DecodeError for a damaged one."""
-        data = read_at(self.data, chunk.start, chunk.start + chunk.packed)
+        data = read_whole(self.data, chunk.start, chunk.start + chunk.packed)
         if self.codec is not None:
             data = self.codec.expand(data, chunk.unpacked)
         return data if chunk.n_kept is None else data[chunk.skip : chunk.skip + chunk.n_kept]
@@ -260,7 +267,8 @@ class CpuData:
 
     def _page_stamp(self, index: int) -> int:
         at = self.offset + index * self.layout.page_size
-        return self._stamp(read_at(self.data, at, at + 8))
+        head = read_at(self.data, at, at + 8)
+        return self._stamp(head) if len(head) == 8 else MAX_TIME
 
     def _chunk_stamp(self, index: int) -> int:
         """Return the stamp of the first page of a chunk; of a damaged one that of the next that is not."""

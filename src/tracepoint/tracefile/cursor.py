@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import DecodeError
 
 if TYPE_CHECKING:
-    from mmap import mmap
-
-    Bytes = bytes | bytearray | memoryview | mmap
-
-_U64_LITTLE, _U64_BIG = struct.Struct("<Q"), struct.Struct(">Q")
+    from tracepoint.tracefile.filebytes import Bytes
 
 
 class Cursor:
     """A place in `data[at:end]`; every read that would leave it raises DecodeError.
 
-    `base` is added to offsets in messages, for data that was taken out of a file; `path` names it.  `u64_at`
-    reads 8 bytes of any data at a place, without a check.
+    `base` is added to offsets in messages, for data that was taken out of a file; `path` names it.
     """
 
     def __init__(
@@ -39,7 +34,6 @@ class Cursor:
         self.base = base
         self.is_big_endian = big
         self._order = ">" if big else "<"
-        self.u64_at = (_U64_BIG if big else _U64_LITTLE).unpack_from
         if not 0 <= at <= self.end <= len(data):
             raise self.error("an offset leads out of the file")
 
@@ -65,7 +59,8 @@ class Cursor:
         return bytes(self.data[start : start + n_bytes])
 
     def _number(self, code: str, size: int) -> int:
-        number: int = struct.unpack_from(self._order + code, self.data, self.skip(size, "a number"))[0]
+        start = self.skip(size, "a number")
+        number: int = struct.unpack(self._order + code, self.data[start : start + size])[0]
         return number
 
     def u16(self) -> int:

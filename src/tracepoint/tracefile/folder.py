@@ -22,7 +22,7 @@ from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.cursor import decode
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.mapping import map_file, unmap
+from tracepoint.tracefile.filebytes import close_bytes, open_bytes
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.recording import TraceSettings, stats_options, version_option
 from tracepoint.tracefile.tracedat import chosen_clock
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.options import Option
 
 _PACKED = r"(?:\.(?:zst|gz|xz|bz2))?"
@@ -103,7 +103,7 @@ def open_folder(folder: Path, log: DamageLog) -> PartsContainer:
 
 
 def _map(path: Path, opened: list[Bytes], report: Report) -> Bytes:
-    data = map_file(path, report)
+    data = open_bytes(path, report)
     opened.append(data)
     return data
 
@@ -194,7 +194,7 @@ class FolderTexts:
 
 
 def _read_text(path: Path, report: Report) -> str:
-    data = map_file(path, report)
+    data = open_bytes(path, report)
     try:
         if len(data) > _MAX_TEXT:
             report(Damage(None, _MAX_TEXT, f"{path.name} is longer than 128 MiB"))
@@ -204,7 +204,7 @@ def _read_text(path: Path, report: Report) -> str:
                 return decode(file.read(_MAX_TEXT))
         return decode(bytes(data[:_MAX_TEXT]))
     finally:
-        unmap(data)
+        close_bytes(data)
 
 
 def find_formats(folder: Path, report: Report) -> Iterator[tuple[str, str]]:
@@ -224,14 +224,14 @@ def find_formats(folder: Path, report: Report) -> Iterator[tuple[str, str]]:
 def _packed_formats(path: Path, report: Report) -> Iterator[tuple[str, str]]:
     import tarfile  # noqa: PLC0415 - most folders have no archive
 
-    data = map_file(path, report)
+    data = open_bytes(path, report)
     try:
-        with tarfile.open(fileobj=BytesIO(memoryview(data)), mode="r:") as archive:
+        with tarfile.open(fileobj=BytesIO(bytes(data)), mode="r:") as archive:
             yield from _members(archive)
     except tarfile.TarError as error:
         report(Damage(None, 0, f"{path.name}: {error}"))
     finally:
-        unmap(data)
+        close_bytes(data)
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from tracepoint.errors import DecodeError
 from tracepoint.tracefile.cursor import Cursor
 
 if TYPE_CHECKING:
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
 
 MAGIC = b"\x17\x08\x44tracing"
 # What parts of version 6 begin with.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.tracefile.container import DamageLog, PartsContainer
-from tracepoint.tracefile.mapping import unmap
+from tracepoint.tracefile.filebytes import close_bytes
 from tracepoint.tracefile.textfile import TextReader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.live import Live
 
 
@@ -37,7 +37,7 @@ class LiveText:
         `is_last` what follows the last newline is reported and left out.
         """
         for data in self._opened:
-            unmap(data)
+            close_bytes(data)
         self._opened.clear()
         self._reader.feed(self._file.take(len(self._file.waiting)))
         if is_last:

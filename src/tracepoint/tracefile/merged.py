@@ -43,7 +43,7 @@ class MergedContainer(PartsContainer):
         super().__init__(path, f"{len(files)} recordings", lambda _: _merge(files), [], DamageLog())
 
     def close(self) -> None:
-        """Unmap the files; nothing more can be read from them."""
+        """Close the files; nothing more can be read from them."""
         super().close()
         for file in self._files:
             file.close()

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.container import DamageLog
+from tracepoint.tracefile.filebytes import close_bytes, open_bytes
 from tracepoint.tracefile.folder import cpu_files, open_folder
 from tracepoint.tracefile.head import MAGIC
-from tracepoint.tracefile.mapping import map_file, unmap
 from tracepoint.tracefile.tracedat import TraceFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracepoint.tracefile.container import Container
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
 
 _CAN_OPEN = (
     "a trace.dat of version 6 or 7, a perf.data, a text of trace, trace_pipe, trace-cmd report or perf "
@@ -47,11 +47,11 @@ def open_container(path: str | os.PathLike[str]) -> Container:
         return open_process(int(str(path).removeprefix(_OF_PROCESS)), log)
     if Path(path).is_dir():
         return _open_in_folder(Path(path), log)
-    data = map_file(path, log.report)
+    data = open_bytes(path, log.report)
     try:
         return read_container(data, os.fspath(path), log)
     except BaseException:
-        unmap(data)
+        close_bytes(data)
         raise
 
 

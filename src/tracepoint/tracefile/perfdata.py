@@ -35,7 +35,7 @@ from tracepoint.tracefile.spool import PageSpool, spool_layout
 if TYPE_CHECKING:
     from tracepoint.tracefile.container import DamageLog
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.options import Option
     from tracepoint.tracefile.perfrecords import PerfRecord
 

@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.compressed import new_expander
 from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.filebytes import read_at, shorter_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
 
 TRACEPOINT = 2
 _HEAD = 8
 _MIN_ATTR = 64
+# Sizes have 16 bits.
+_MAX_RECORD = 1 << 16
+_WINDOW = 1 << 20
 _SAMPLE_ID_ALL, _USE_CLOCKID = 18, 25
 _CLOCKID_AT = 92
 _CLOCKS = {1: "mono", 4: "mono_raw", 7: "boot", 11: "tai"}
@@ -171,18 +175,24 @@ class RecordReader:
 
     def __iter__(self) -> Iterator[PerfRecord]:
         at, head = self._start, self._head
+        base, block = at, b""
         while at + _HEAD <= self._end:
-            kind, _, size = head.unpack_from(self._data, at)
+            if at + _MAX_RECORD > base + len(block) < self._end:
+                base, block = at, read_at(self._data, at, min(at + _WINDOW, self._end))
+            kind, _, size = head.unpack(block[at - base : at - base + _HEAD].ljust(_HEAD, b"\0"))
             if not _is_possible(kind, size) or at + size > self._end:
                 self._report(Damage(None, at, f"a record of {size} bytes where {self._end - at} are left"))
                 return
-            record = PerfRecord(kind, bytes(self._data[at : at + size]), at)
+            record = PerfRecord(kind, block[at - base : at - base + size], at)
+            if len(record.data) < size:
+                self._report(Damage(None, at, shorter_by(self._end - base - len(block))))
+                return
             at += size
             if kind in (RecordType.COMPRESSED, RecordType.COMPRESSED2):
                 yield from self._expanded(record)
             elif kind == RecordType.TRACING_DATA and size >= _HEAD + 4:
                 n_bytes = min(self._word.unpack_from(record.data, _HEAD)[0], self._end - at)
-                yield record._replace(data=bytes(self._data[at : at + n_bytes]))
+                yield record._replace(data=read_at(self._data, at, at + n_bytes))
                 at += n_bytes + -n_bytes % 8
             elif kind == RecordType.AUXTRACE and size >= _HEAD + 8:
                 at += self._long.unpack_from(record.data, _HEAD)[0]

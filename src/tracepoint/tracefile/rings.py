@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.container import DamageLog
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.ringfiles import MappedRing, RingFiles
 
 _N_IDS = 1 << 16
@@ -92,7 +92,7 @@ class MergedRings(NamedTuple):
 
 
 def merge_rings(files: RingFiles, layout: PageLayout, report: Report, opened: list[Bytes]) -> MergedRings:
-    """Write the records of rings into pages of each CPU by time; what is mapped is added to `opened`.
+    """Write the records of rings into pages of each CPU by time; what is open is added to `opened`.
 
     What a ring lost counts for the CPU of its first record.  Raises DecodeError for several clocks.
     """

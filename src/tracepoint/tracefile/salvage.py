@@ -15,7 +15,7 @@ from tracepoint.tracefile.options import OptionId
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.head import FileHead
 
 _MAX_SECTIONS = 1024

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _HEADER_PAGE = b"header_page\0"
 _HEADER_EVENT = b"header_event\0"
 FTRACE = "ftrace"
+_U64_LITTLE, _U64_BIG = struct.Struct("<Q"), struct.Struct(">Q")
+# Of the formats, which are a kilobyte each, read at once.
+_WINDOW = 1 << 18
 
 
 def read_header_info(cursor: Cursor) -> tuple[str, str]:
@@ -44,10 +47,14 @@ def _skip_formats(cursor: Cursor, count: int) -> list[tuple[int, int]]:
         raise cursor.error(f"{count} formats in {cursor.left} bytes")
     places = []
     # A kernel has thousands, and opening a recording reads them all: so without a call for each number.
-    data, end, unpack = cursor.data, cursor.end, cursor.u64_at
+    end, unpack = cursor.end, (_U64_BIG if cursor.is_big_endian else _U64_LITTLE).unpack_from
+    base, block = cursor.at, b""
     for _ in range(count):
         start = cursor.at + 8
-        size = unpack(data, cursor.at)[0] if start <= end else cursor.u64()
+        if start > base + len(block) and start <= end:
+            base = cursor.at
+            block = bytes(cursor.data[base : min(base + _WINDOW, end)])
+        size = unpack(block, cursor.at - base)[0] if start <= end else cursor.u64()
         if size > end - start:
             cursor.at = start
             cursor.skip(size, "a format")
@@ -57,8 +64,11 @@ def _skip_formats(cursor: Cursor, count: int) -> list[tuple[int, int]]:
 
 
 def _texts(cursor: Cursor, system: str, places: list[tuple[int, int]]) -> list[tuple[str, str]]:
-    data = cursor.data
-    return [(system, decode(bytes(data[at : at + size]))) for at, size in places]
+    if not places:
+        return []
+    base, (last, size) = places[0][0], places[-1]
+    data = bytes(cursor.data[base : last + size])
+    return [(system, decode(data[at - base : at - base + size])) for at, size in places]
 
 
 def read_ftrace_formats(cursor: Cursor) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Records of all CPUs, in the order a file has them, written into pages of each CPU: `PageSpool`.
 
 What is not kept in pages (perf.data, text, CTF) becomes pages once, in bounded memory: those of a CPU with
-many go to a temporary file, which is then mapped as a part of a trace.dat is.
+many go to a temporary file, which is then read as a part of a trace.dat is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.mapping import map_whole
+from tracepoint.tracefile.filebytes import file_bytes
 
 if TYPE_CHECKING:
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
 
 # Holds the longest record of perf: include/linux/perf_event.h, PERF_MAX_TRACE_SIZE.
 _PAGE_BYTES = 1 << 14
@@ -61,7 +61,7 @@ class _CpuSpool:
         with self._file as file:
             file.write(data)
             file.flush()
-            return map_whole(file)
+            return file_bytes(file)
 
 
 class PageSpool:
@@ -124,7 +124,7 @@ class PageSpool:
         found.drain()
 
     def finish(self, opened: list[Bytes], clock: str) -> TraceBuffer:
-        """Return all that was added as a ring buffer; what is mapped is added to `opened`."""
+        """Return all that was added as a ring buffer; what is open is added to `opened`."""
         cpus = []
         for cpu, found in sorted(self._cpus.items()):
             found.waiting.sort(key=_time_of)

@@ -19,6 +19,7 @@ from tracepoint.tracefile.container import Parts, PartsContainer, read_formats
 from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.cursor import decode, encode
 from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.filebytes import read_at, shorter_by
 from tracepoint.tracefile.folder import find_formats
 from tracepoint.tracefile.lines import MAX_LINE, is_text, read_line, read_lost
 from tracepoint.tracefile.spool import PageSpool, spool_layout
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tracepoint.printk.scan import Scanner
     from tracepoint.tracefile.container import DamageLog
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.lines import TraceLine
 
 _TEXT = FieldFormat("text", "__data_loc char[]", 8, 4, is_signed=True)
@@ -136,7 +137,13 @@ class TextReader:
     def load(self, data: Bytes) -> Parts:
         """Return the records of a whole text."""
         for at in range(0, len(data), _BLOCK):
-            self.feed(bytes(data[at : at + _BLOCK]))
+            stop = min(at + _BLOCK, len(data))
+            block = read_at(data, at, stop)
+            self.feed(block)
+            if len(block) < stop - at:
+                end = at + len(block)
+                self._report(Damage(None, end, shorter_by(len(data) - end)))
+                break
         self.end()
         return self.parts()
 

@@ -20,8 +20,8 @@ from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.container import DamageLog, read_formats
 from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.filebytes import close_bytes, file_bytes
 from tracepoint.tracefile.head import read_head
-from tracepoint.tracefile.mapping import map_whole, unmap
 from tracepoint.tracefile.options import OptionId, find_options
 from tracepoint.tracefile.timing import time_map
 from tracepoint.tracefile.version6 import read_version6
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.compression import Codec
-    from tracepoint.tracefile.cursor import Bytes, Cursor
+    from tracepoint.tracefile.cursor import Cursor
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.options import Option
     from tracepoint.tracefile.timing import TimeMap
 
@@ -76,9 +77,9 @@ class TraceFile(Closing):
         self.latency_text = self._parts.latency_text
 
     def close(self) -> None:
-        """Unmap the file; nothing more can be read from it."""
+        """Close the file; nothing more can be read from it."""
         self.is_closed = True
-        unmap(self._data)
+        close_bytes(self._data)
 
     def __repr__(self) -> str:
         n_buffers = counted(len(self.buffers), "buffer")
@@ -240,13 +241,13 @@ def read_tracedat(data: Bytes, path: str = "") -> TraceFile:
 
 
 def open_tracedat(path: str | os.PathLike[str]) -> TraceFile:
-    """Map a trace.dat into memory and read its heads; raises DecodeError and OSError."""
+    """Open a trace.dat and read its heads; raises DecodeError and OSError."""
     with Path(path).open("rb") as file:
-        data = map_whole(file)
+        data = file_bytes(file, os.fspath(path))
     if not data:
         raise DecodeError("an empty file", os.fspath(path), 0)
     try:
         return TraceFile(data, os.fspath(path))
     except BaseException:
-        unmap(data)
+        close_bytes(data)
         raise

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tracepoint.record.layout import PageLayout
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.head import FileHead
     from tracepoint.tracefile.timing import TimeMap
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.head import FileHead
     from tracepoint.tracefile.options import BufferOption
     from tracepoint.tracefile.salvage import FoundSection

@@ -14,7 +14,7 @@ from tracepoint.runtime.files.state import count_possible_cpus
 from tracepoint.tracefile.compression import default_compression
 from tracepoint.tracefile.container import DamageLog
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
-from tracepoint.tracefile.mapping import unmap
+from tracepoint.tracefile.filebytes import close_bytes
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.recording import Recording
 from tracepoint.tracefile.rings import merge_rings
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracepoint.tracefile.container import Parts
-    from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.damage import Damage
+    from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.ringfiles import RingFiles
 
 _MAX_TOLD = 3
@@ -44,7 +44,7 @@ def save_rings(rings: RingFiles, path: Path, *, version: int, compression: str) 
         write_tracedat(stream, _content(made.parts), version, compression or default_compression(version))
     finally:
         for data in opened:
-            unmap(data)
+            close_bytes(data)
     path.write_bytes(stream.getvalue())
     saved = Recording(path, made.cpus)
     if problems := "; ".join(filter(None, (saved.missing, _damage_text(log.all())))):

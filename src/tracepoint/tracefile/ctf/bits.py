@@ -9,9 +9,9 @@ from tracepoint.errors import DecodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from mmap import mmap
 
     from tracepoint.tracefile.ctf.types import CtfFloat, CtfInteger
+    from tracepoint.tracefile.filebytes import FileBytes
 
     ReadInteger = Callable[["PacketBits"], int]
     Order = Literal["big", "little"]
@@ -21,17 +21,19 @@ MAX_ELEMENTS = 1 << 16
 
 
 class PacketBits:
-    """A place in a packet: `at` and `end` are bits from its first byte, which is `base` in the file.
+    """A place in a packet: `at` and `end` are bits from its first byte, which is `base` in `data`.
+
+    `place` is where `data` begins in the file.
 
     `numbers` holds the integers that lengths and tags refer to, `comm` the name of a task; `n_left` counts
     the elements that an event may still have; `cycles` and `event_id` are what its header says.
     """
 
-    __slots__ = ("at", "base", "comm", "cycles", "data", "end", "event_id", "n_left", "numbers")
+    __slots__ = ("at", "base", "comm", "cycles", "data", "end", "event_id", "n_left", "numbers", "place")
 
-    def __init__(self, data: bytes | mmap) -> None:
+    def __init__(self, data: bytes | FileBytes) -> None:
         self.data = data
-        self.base = self.at = self.end = 0
+        self.place = self.base = self.at = self.end = 0
         self.cycles = self.event_id = 0
         self.numbers: dict[tuple[str, ...], int] = {}
         self.comm: bytes | None = None
@@ -73,7 +75,7 @@ class PacketBits:
 
     def wrong(self, reason: str) -> DecodeError:
         """Make the error that says what is wrong here."""
-        return DecodeError(reason, offset=self.base + (self.at >> 3))
+        return DecodeError(reason, offset=self.place + self.base + (self.at >> 3))
 
 
 def order_of(*, is_big_endian: bool) -> Order:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.ctf.bits import PacketBits
     from tracepoint.tracefile.ctf.metadata import CtfMetadata, CtfStream
     from tracepoint.tracefile.ctf.types import CtfType
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
 
     Path = tuple[str, ...]
     ReadEvent = Callable[[PacketBits], bytes]
@@ -127,7 +127,9 @@ class TraceReader:
         """
         found = _integers(self._header(bits), self._names)
         if found.get("magic", MAGIC) != MAGIC:
-            raise DecodeError(f"begins with {found['magic']:#x}, which is no packet", offset=bits.base)
+            raise DecodeError(
+                f"begins with {found['magic']:#x}, which is no packet", offset=bits.place + bits.base
+            )
         number = found.get("stream_id", next(iter(self._streams), 0))
         stream = self._streams.get(number)
         if stream is None:

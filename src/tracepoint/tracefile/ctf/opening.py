@@ -34,7 +34,7 @@ from tracepoint.tracefile.ctf.stream import CtfRecord, StreamCounts, StreamFile
 from tracepoint.tracefile.ctf.tasks import TaskFields, TaskTable
 from tracepoint.tracefile.ctf.tokens import is_metadata, metadata_text
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.mapping import map_file, unmap
+from tracepoint.tracefile.filebytes import close_bytes, open_bytes
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.spool import PageSpool, spool_layout
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.ctf.classes import ReadEvent
     from tracepoint.tracefile.ctf.metadata import CtfEvent, CtfMetadata, CtfStream
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
 
 METADATA = "metadata"
 # A session has ust/uid/1000/64-bit, below archives/NAME when it was rotated.
@@ -113,11 +113,11 @@ def open_ctf(folder: Path, folders: list[Path], log: DamageLog) -> PartsContaine
 
 def _read_metadata(folder: Path, report: Report) -> CtfMetadata:
     path = folder / METADATA
-    data = map_file(path, report)
+    data = open_bytes(path, report)
     try:
         found = read_tsdl(metadata_text(data, str(path), report), str(path))
     finally:
-        unmap(data)
+        close_bytes(data)
     for clock in found.clocks.values():
         if not MIN_TIME <= clock.origin_ns <= MAX_TIME:
             reason = f"the clock {clock.name[:80]} begins at a time that no record holds: it counts from 1970"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import LOST_UNKNOWN, U64, add_lost
 from tracepoint.tracefile.ctf.bits import MAX_ELEMENTS, PacketBits
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.mapping import map_file, unmap
+from tracepoint.tracefile.filebytes import close_bytes, open_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 
     from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.ctf.classes import StreamReader, TraceReader
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import FileBytes
 
 _TIME_LIMIT = 1 << 63
+# Of a larger packet each value is read from the file.
+_MAX_COPIED = 1 << 26
 _MAX_LOST = (1 << 31) - 1
 
 
@@ -92,7 +95,7 @@ class StreamFile:
         self._trace = trace
         self._cpu = cpu
         self._report = report
-        self._data: Bytes = b""
+        self._data: bytes | FileBytes = b""
         self._bits = PacketBits(b"")
         self._counts = StreamCounts()
         self._all_counts = counts
@@ -110,12 +113,12 @@ class StreamFile:
         return None if packet is None else packet.begin
 
     def _open(self) -> None:
-        self._data = map_file(self._path, self._report)
-        self._bits = PacketBits(self._data)  # type: ignore[arg-type]
+        self._data = open_bytes(self._path, self._report)
+        self._bits = PacketBits(self._data)
         self._counts, self._lost = StreamCounts(), 0
 
     def _close(self) -> None:
-        unmap(self._data)
+        close_bytes(self._data)
         self._bits = PacketBits(b"")
         self._data = b""
 
@@ -150,8 +153,9 @@ class StreamFile:
 
     def _next(self, at: int) -> int:
         """Return where the next packet may begin: at the next magic number."""
-        mark = self._trace.mark
-        found = self._data.find(mark, at + 1) if mark else -1  # type: ignore[union-attr]
+        mark, found = self._trace.mark, -1
+        with suppress(DecodeError):
+            found = self._data.find(mark, at + 1) if mark else -1
         return len(self._data) if found < 0 else found
 
     def _packet(self, at: int) -> _Packet | None:
@@ -159,7 +163,8 @@ class StreamFile:
         bits, left = self._bits, len(self._data) - at
         if not left:
             return None
-        bits.base, bits.at, bits.end, bits.n_left = at, 0, left * 8, MAX_ELEMENTS
+        bits.data, bits.place, bits.base = self._data, 0, at
+        bits.at, bits.end, bits.n_left = 0, left * 8, MAX_ELEMENTS
         reader, instance = self._trace.read_header(bits)
         context = reader.read_context(bits)
         size = context.get("packet_size", 8 * left)
@@ -182,10 +187,12 @@ class StreamFile:
 
     def _events(self, packet: _Packet) -> Iterator[CtfRecord]:
         bits, reader, at = self._bits, packet.reader, packet.at
-        bits.base, bits.end, cpu = at, packet.content, packet.cpu
+        bits.end, cpu = packet.content, packet.cpu
         clock_ns, read_event = reader.clock.ns, reader.read_event
         self._lost = add_lost(self._lost, self._losses(packet))
         try:
+            if packet.size <= _MAX_COPIED:
+                bits.data, bits.place, bits.base = self._data[at : at + packet.size], at, 0
             while bits.at < bits.end:
                 at = packet.at + (bits.at >> 3)
                 bits.n_left = MAX_ELEMENTS

@@ -18,7 +18,7 @@ from tracepoint.tracefile.damage import Damage
 if TYPE_CHECKING:
     from tracepoint.source.lexer import Token
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.filebytes import Bytes
 
 _MAGIC = 0x75D11D57
 _MAGICS = {order: struct.pack(f"{order}I", _MAGIC) for order in "<>"}
@@ -46,9 +46,10 @@ def metadata_text(data: Bytes, path: str, report: Report) -> str:
     """
     if len(data) > _MAX_TEXT:
         raise DecodeError(f"metadata of {len(data)} bytes", path, 0)
+    data = bytes(data)
     order = next((order for order, magic in _MAGICS.items() if data[:4] == magic), "")
     if not order:
-        return decode(bytes(data))
+        return decode(data)
     head, at, parts = struct.Struct(order + _HEAD), 0, []
     while at < len(data):
         if len(data) - at < head.size:
@@ -63,7 +64,7 @@ def metadata_text(data: Bytes, path: str, report: Report) -> str:
             raise DecodeError("metadata that are compressed or encrypted", path, at)
         if at + content > len(data):
             report(Damage(None, at, "the metadata are cut off"))
-        parts.append(bytes(data[at + head.size : at + content]))
+        parts.append(data[at + head.size : at + content])
         at += size
     return decode(b"".join(parts))
 

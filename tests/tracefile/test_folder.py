@@ -71,6 +71,67 @@ def test_instances_compressed_files_and_a_tar_in_the_folder_above(tmp_path):
         assert [buffer.name for buffer in again.buffers] == ["", "other"]
 
 
+PAGES = ["raw/cpu{}.pipe_raw", "raw/cpu{}/trace_pipe_raw", "raw/per_cpu/cpu{}/trace_pipe_raw"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_texts_beside_pages_in_a_subfolder_come_first(tmp_path, name):
+    content = content_of(n_records=40)
+    for cpu, data in pages_of(content).items():
+        put(tmp_path, name.format(cpu), data)
+    put_formats(tmp_path, content)
+    put(tmp_path, "raw/saved_cmdlines", "7 seven\n")
+    put(tmp_path, "raw/trace_clock", "local [mono]\n")
+    put(tmp_path, "saved_cmdlines", "7 of another recording\n")
+    put(tmp_path, "trace_clock", "[local] mono\n")
+    put(tmp_path, "trace_options", "verbose\n")
+    put(tmp_path, "kallsyms", "1000 t one\n")
+    with tp.open_trace(tmp_path) as trace, tp.open_trace(tmp_path / "raw") as only:
+        assert (trace.clock, trace.file.saved_cmdlines) == ("mono", "7 seven\n")
+        assert trace.file.kallsyms == "1000 t one\n"
+        assert trace.file.options == only.file.options == ()
+        assert trace["tick"]["n"].tolist() == list(range(40))
+        assert [damage.reason for damage in trace.damage] == [
+            f"{tmp_path}/{text} differs from {tmp_path}/raw/{text}, which was read"
+            for text in ("saved_cmdlines", "trace_clock")
+        ]
+        assert only.damage == ()
+
+
+def test_texts_that_may_be_of_another_recording_are_reported(tmp_path, monkeypatch):
+    content = content_of(n_records=40)
+    for cpu, data in pages_of(content).items():
+        put(tmp_path, f"copy/cpu{cpu}.pipe_raw", data)
+    put_formats(tmp_path, content)
+    put(tmp_path, "saved_cmdlines", "7 seven\n")
+    put(tmp_path, "trace_clock", "local [mono]\n")
+    monkeypatch.chdir(tmp_path / "copy")
+    for folder in (tmp_path, tmp_path / "copy", "."):
+        with tp.open_trace(folder) as trace:
+            assert (trace.clock, trace.file.saved_cmdlines, len(trace["tick"])) == ("mono", "7 seven\n", 40)
+            assert [damage.reason for damage in trace.damage] == [
+                f"{tmp_path}/{text} is not beside the pages: it may be of another recording"
+                for text in ("saved_cmdlines", "trace_clock")
+            ]
+
+
+def test_an_instance_can_have_a_clock_of_its_own(tmp_path):
+    content = content_of(n_records=20, instances=("one", "two"))
+    for name, place in (("", ""), ("one", "instances/one/"), ("two", "instances/two/")):
+        for cpu, data in pages_of(content, name).items():
+            put(tmp_path, f"{place}per_cpu/cpu{cpu}/trace_pipe_raw", data)
+    put_formats(tmp_path, content)
+    put(tmp_path, "trace_clock", "local [mono]\n")
+    put(tmp_path, "instances/one/trace_clock", "[boot] mono\n")
+    with tp.open_trace(tmp_path) as trace:
+        assert [(b.name, b.clock) for b in trace.file.buffers] == [
+            ("", "mono"),
+            ("one", "boot"),
+            ("two", "mono"),
+        ]
+        assert trace.damage == ()
+
+
 def test_what_is_missing_is_said(tmp_path):
     put(tmp_path, "cpu0.pipe_raw", b"")
     with pytest.raises(DecodeError, match="live tracefs"):

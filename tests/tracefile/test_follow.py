@@ -253,6 +253,16 @@ def test_a_text_that_grows_with_typed_fields(folder):
         assert records.n_lost == 4
 
 
+def test_names_beside_the_pages_come_before_those_of_the_folder_above(tmp_path):
+    put_formats(tmp_path)
+    append(cpu_file(tmp_path / "raw", 0), page_of(1))
+    (tmp_path / "raw/saved_cmdlines").write_text("7 other\n")
+    with tp.follow(tmp_path) as records:
+        assert next(iter(records)).comm == "other"
+    with tp.follow(tmp_path, formats=tmp_path) as records:
+        assert next(iter(records)).comm == "seven"
+
+
 @pytest.mark.parametrize("n_bytes", [1, 100, 1 << 20])
 def test_the_end_of_a_text_without_a_newline_is_left_out_and_reported(folder, n_bytes):
     pipe = folder / "pipe"

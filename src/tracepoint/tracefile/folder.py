@@ -41,6 +41,7 @@ _CPU_FILE = re.compile(
     r"cpu(?P<cpu>\d{1,4})(?:[/.](?:trace_pipe_raw|pipe_raw|raw))?" + _PACKED,
     re.ASCII,
 )
+_CPU_FOLDER = re.compile(r"cpu\d{1,4}", re.ASCII)
 _FORMAT = re.compile(r"(?:.*/)?(?P<system>[^/]+)/[^/]+/format")
 _FORMATS_TAR = re.compile(r".*(?:format|event).*\.tar" + _PACKED)
 _ENDS = ("", ".zst", ".gz", ".xz", ".bz2")
@@ -85,14 +86,15 @@ def open_folder(folder: Path, log: DamageLog) -> PartsContainer:
             for name, paths in sorted(files.items())
         }
         heads = [block for found in data.values() for block in found.values()]
-        content, clock = FolderTexts(folder, files, report).read(heads)
+        texts = FolderTexts(folder, files, report, page_folders(files))
+        content = texts.read(heads)
         layout = content.layout
         return Parts(
             content,
             tuple(
                 TraceBuffer(
                     name,
-                    clock,
+                    texts.clock(name),
                     tuple(CpuData(n, 0, len(d), layout, d, None, report) for n, d in found.items()),
                 )
                 for name, found in data.items()
@@ -108,57 +110,105 @@ def _map(path: Path, opened: list[Bytes], report: Report) -> Bytes:
     return data
 
 
-class FolderTexts:
-    """What stands next to pages: formats and texts; `files` are those of pages, by instance and CPU."""
+def page_folders(files: dict[str, dict[int, Path]]) -> tuple[Path, ...]:
+    """Return the folders that have the pages of `cpu_files`: copies of a tracefs, or of flat files."""
+    return tuple(dict.fromkeys(folder_of_pages(path) for found in files.values() for path in found.values()))
 
-    def __init__(self, folder: Path, files: dict[str, dict[int, Path]], report: Report) -> None:
+
+def folder_of_pages(path: Path) -> Path:
+    """Return the folder that a file of pages is in, or the tracefs, or copy of one, that it is in.
+
+    >>> str(folder_of_pages(Path("copy/instances/one/per_cpu/cpu0/trace_pipe_raw")))
+    'copy'
+    >>> str(folder_of_pages(Path("copy/cpu0.raw")))
+    'copy'
+    """
+    folder = path.parent
+    if _CPU_FOLDER.fullmatch(folder.name):
+        folder = folder.parent
+    if folder.name == "per_cpu":
+        folder = folder.parent
+    return folder.parent.parent if folder.parent.name == "instances" else folder
+
+
+class FolderTexts:
+    """What stands next to pages: formats and texts; `files` are those of pages, by instance and CPU.
+
+    `beside` are folders that are looked into before `folder`, and before the one above it.
+    """
+
+    def __init__(
+        self, folder: Path, files: dict[str, dict[int, Path]], report: Report, beside: Iterable[Path] = ()
+    ) -> None:
         self._folder = folder
+        # Where the pages are, then where the user said.
+        self._beside = tuple(beside) or (folder,)
+        above = Path(os.path.abspath(folder)).parent
+        self._places = tuple(dict.fromkeys((*self._beside, folder, above)))
         self._files = files
         self._report = report
 
-    def read(self, heads: list[Bytes]) -> tuple[TraceContent, str]:
-        """Return the content without its buffers, and the clock; `heads` are the first pages."""
-        formats = tuple(find_formats(self._folder, self._report))
+    def read(self, heads: list[Bytes]) -> TraceContent:
+        """Return the content without its buffers; `heads` are the first pages."""
+        formats = tuple(find_formats(self._places, self._report))
         layout = self._layout(formats, heads)
         stats = (o for name in sorted(self._files) for o in stats_options(self._stats(name), name))
-        content = TraceContent(
+        return TraceContent(
             (),
             formats,
             header_page_text(layout),
             self._text("header_event", "events/header_event") or HEADER_EVENT,
             self._text("kallsyms", "proc/kallsyms"),
-            self._text("printk_formats"),
+            self._own_text("printk_formats"),
             self.saved_cmdlines(),
-            self._text("saved_tgids") or None,
+            self._own_text("saved_tgids") or None,
             options=(*self._settings(), *self._machine(), *stats),
             n_cpus=1 + max((cpu for found in self._files.values() for cpu in found), default=0),
             is_big_endian=layout.is_big_endian,
             long_size=layout.long_size,
             page_size=layout.page_size,
         )
-        return content, chosen_clock(self._text("trace_clock"))
 
     def saved_cmdlines(self) -> str:
         """Return the text of `saved_cmdlines` as it is now."""
-        return self._text("saved_cmdlines")
+        return self._own_text("saved_cmdlines")
 
-    def _find(self, *names: str) -> Path | None:
-        """Return the file of a name in the folder, else next to it, as it is or compressed."""
-        for folder in (self._folder, self._folder.parent):
+    def clock(self, instance: str = "") -> str:
+        """Return the name of the clock of an instance (empty: the top one), which may have one of its own."""
+        own = f"instances/{instance}/trace_clock"
+        return chosen_clock((self._own_text(own) if instance else "") or self._own_text("trace_clock"))
+
+    def _find(self, *names: str) -> Iterator[Path]:
+        """Yield the files of a name, as they are or compressed: beside the pages first, then above them."""
+        for folder in self._places:
             for name in names:
                 for end in _ENDS:
                     path = folder / f"{name}{end}"
                     if path.is_file():
-                        return path
-        return None
+                        yield path
 
     def _text(self, *names: str) -> str:
-        path = self._find(*names)
+        path = next(self._find(*names), None)
         return "" if path is None else _read_text(path, self._report)
 
+    def _own_text(self, name: str) -> str:
+        """Return a text that is of one recording; report where it may be that of another one."""
+        paths = list(self._find(name))
+        if not paths:
+            return ""
+        text = _read_text(paths[0], self._report)
+        if not any(paths[0].is_relative_to(folder) for folder in self._beside):
+            reason = f"{paths[0]} is not beside the pages: it may be of another recording"
+            self._report(Damage(None, 0, reason))
+        for other in paths[1:]:
+            # What is above the folder that was named was asked for by nobody.
+            if other.is_relative_to(self._folder) and _read_text(other, self._report) != text:
+                self._report(Damage(None, 0, f"{other} differs from {paths[0]}, which was read"))
+        return text
+
     def _settings(self) -> tuple[Option, ...]:
-        """Return what was set while recording if the folder itself has it: that next to it may be older."""
-        paths = [self._folder / name for name in ("current_tracer", "trace_options")]
+        """Return what was set while recording if it is beside the pages: elsewhere it may be older."""
+        paths = [self._beside[0] / name for name in ("current_tracer", "trace_options")]
         texts = [_read_text(path, self._report) if path.is_file() else "" for path in paths]
         return (version_option({}, TraceSettings.read(*texts)),) if any(texts) else ()
 
@@ -207,9 +257,9 @@ def _read_text(path: Path, report: Report) -> str:
         close_bytes(data)
 
 
-def find_formats(folder: Path, report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the (system, text) of `events/*/*/format`, or of a tar file, in a folder or the one above."""
-    for place in (folder, folder.parent):
+def find_formats(places: Iterable[Path], report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the (system, text) of `events/*/*/format`, or of a tar file, in the first place that has them."""
+    for place in places:
         paths = sorted((place / "events").glob("*/*/format"))
         if paths:
             yield from ((path.parent.parent.name, _read_text(path, report)) for path in paths[:_MAX_FILES])

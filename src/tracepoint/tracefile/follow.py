@@ -17,7 +17,7 @@ from tracepoint.record.page import add_lost
 from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
 from tracepoint.tracefile.cpudata import CpuData
-from tracepoint.tracefile.folder import FolderTexts, cpu_files
+from tracepoint.tracefile.folder import FolderTexts, cpu_files, page_folders
 from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.live import Live, LiveFile, LivePages, wait_for
 from tracepoint.tracefile.livetext import LiveText
@@ -83,6 +83,9 @@ class Followed(Closing):
         self._has_files = sources is None
         self._is_folder = self._has_files and self.path != "-" and Path(path).is_dir()
         self._folder = Path(formats) if formats is not None else self._own_folder()
+        # Where the pages of a folder are, unless it was said where the texts are.
+        self._has_own_texts = formats is None
+        self._beside: tuple[Path, ...] = ()
         self._looked_at = 0.0
         self._last = 0
         try:
@@ -179,7 +182,10 @@ class Followed(Closing):
         if not self._is_folder:
             named = _CPU.search(path.name) or _CPU.fullmatch(path.absolute().parent.name)
             return {int(named[1]) if named else 0: path}
-        found = cpu_files(path).get(self._instance, {})
+        files = cpu_files(path)
+        found = files.get(self._instance, {})
+        if self._has_own_texts:
+            self._beside = page_folders(files)
         return {cpu: path for cpu, path in found.items() if path.suffix not in _PACKED}
 
     def _files(self) -> list[Live]:
@@ -209,14 +215,15 @@ class Followed(Closing):
     def _texts(self) -> FolderTexts:
         if self._folder is None:
             raise DecodeError("no formats next to standard input: name the folder that has them", self.path)
-        return FolderTexts(self._folder, {}, self._log.report)
+        return FolderTexts(self._folder, {}, self._log.report, self._beside)
 
     def _load(self, report: Report) -> Parts:
         """Read what is next to the pages; their first bytes say in which byte order they are."""
-        content, clock = self._texts().read([file.waiting for file in self._files()])
+        texts = self._texts()
+        content = texts.read([file.waiting for file in self._files()])
         content = replace(content, n_cpus=1 + max(self._sources))
         data = CpuData(0, 0, 0, content.layout, b"", None, report)
-        return Parts(content, (TraceBuffer(self._instance, clock, (data,)),))
+        return Parts(content, (TraceBuffer(self._instance, texts.clock(self._instance), (data,)),))
 
     def _text_chunks(
         self, file: Live, choose: Choose, is_stopped: Callable[[], bool]

@@ -149,7 +149,8 @@ class _PerfData:
         formats = tracing.formats
         has_tracepoints = any(attr.type == TRACEPOINT for attr in self._attrs)
         if has_tracepoints and not tracing.is_found and self._path not in ("", "-"):
-            formats = tuple(find_formats(Path(self._path).absolute().parent, self._report))
+            folder = Path(self._path).absolute().parent
+            formats = tuple(find_formats((folder, folder.parent), self._report))
         saved = {tid: name for tid, name in self._comms.items() if tid}
         lines = "".join(f"{tid} {name}\n" for tid, name in saved.items())
         layout = self._spool.layout

@@ -210,7 +210,7 @@ class TextReader:
             return
         numbers: set[int] = set()
         # A text can be read without formats, so missing ones are not damage.
-        texts = list(find_formats(folder, lambda _: None))
+        texts = list(find_formats((folder, folder.parent), lambda _: None))
         for form in read_formats(texts, self._report, is_big_endian=False, long_size=8).values():
             self._known.setdefault(form.name, form)
             self._known[f"{form.system}:{form.name}"] = form

@@ -105,8 +105,9 @@ def test_texts_that_may_be_of_another_recording_are_reported(tmp_path, monkeypat
     put_formats(tmp_path, content)
     put(tmp_path, "saved_cmdlines", "7 seven\n")
     put(tmp_path, "trace_clock", "local [mono]\n")
-    monkeypatch.chdir(tmp_path / "copy")
-    for folder in (tmp_path, tmp_path / "copy", "."):
+    (tmp_path / "copy/empty").mkdir()
+    for folder in (tmp_path, tmp_path / "copy", ".", ".."):
+        monkeypatch.chdir(tmp_path / ("copy/empty" if folder == ".." else "copy"))
         with tp.open_trace(folder) as trace:
             assert (trace.clock, trace.file.saved_cmdlines, len(trace["tick"])) == ("mono", "7 seven\n", 40)
             assert [damage.reason for damage in trace.damage] == [

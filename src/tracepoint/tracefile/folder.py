@@ -143,7 +143,8 @@ class FolderTexts:
         self._folder = folder
         # Where the pages are, then where the user said.
         self._beside = tuple(beside) or (folder,)
-        above = Path(os.path.abspath(folder)).parent
+        # Path("..").parent is ".", which is not above it; of a link it is the folder that the link is in.
+        above = (folder.resolve() if folder.name == ".." else folder.absolute()).parent
         self._places = tuple(dict.fromkeys((*self._beside, folder, above)))
         self._files = files
         self._report = report

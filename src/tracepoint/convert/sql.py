@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
+from threading import Event, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.libraries import import_library
@@ -13,8 +14,9 @@ from tracepoint.errors import TracepointError
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from tracepoint.decode.table import ColumnTable
     from tracepoint.decode.trace import Trace
 
 _STEP = 1 << 12
@@ -59,16 +61,58 @@ class TraceDatabase:
         Raises TracepointError for what DuckDB refuses.
         """
         self.define(query)
+
+        def fetch() -> list[tuple[Any, ...]]:
+            return self._interruptible(lambda: cursor.fetchmany(_STEP))
+
         try:
-            cursor = self.connection.execute(query)
+            cursor = self.execute(query)
             if cursor is None:
                 raise TracepointError("no query: there is no statement in it")
             names = [column[0] for column in cursor.description or ()]
-            first = cursor.fetchmany(_STEP)
+            first = fetch()
         except self._duckdb.Error as error:
             raise self.refused(query, error) from None
-        more = iter(lambda: cursor.fetchmany(_STEP), [])
-        return names, (row for step in chain([first], more) for row in step)
+        return names, (row for step in chain([first], iter(fetch, [])) for row in step)
+
+    def add_table(self, name: str, table: ColumnTable | TableParts) -> None:
+        """Let queries name a table, which is decoded when one reads it."""
+        self._interruptible(lambda: self.connection.register(name, table))
+
+    def execute(self, query: str) -> Any:
+        """Return DuckDB's cursor after a query has run; raises DuckDB's errors."""
+        return self._interruptible(lambda: self.connection.execute(query))
+
+    def _interruptible(self, work: Callable[[], Any]) -> Any:
+        """Return what DuckDB gives; a signal that ends the program, or Ctrl-C, interrupts the query.
+
+        DuckDB does not look for signals, and their handlers run in the main thread, which waits here.
+        """
+        if current_thread() is not main_thread():
+            return work()
+        found: list[Any] = []
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                found.append(work())
+            except BaseException as error:  # noqa: BLE001 - raised where the query is waited for
+                failed.append(error)
+            finally:
+                ended.set()
+
+        # Not join(): after an exception in it, Python 3.11 takes a thread for one that ended.
+        ended = Event()
+        Thread(target=run, name="tracepoint-sql", daemon=True).start()
+        try:
+            ended.wait()
+        except BaseException:
+            self.connection.interrupt()
+            ended.wait()
+            raise
+        if failed:
+            raise failed[0]
+        return found[0]
 
     def refused(self, query: str, error: Exception) -> TracepointError:  # noqa: ARG002 - others look at it
         """Return the error for a query that DuckDB refuses."""
@@ -86,15 +130,15 @@ class TraceDatabase:
         words = {word.lower() for word in WORD.findall(query)}
         for name in {name for word in words for name in self._shorts.get(word, ())} - self._viewed:
             system, _, short = name.partition(":")
-            self.connection.register(name, TableParts(self.trace, name))
+            self.add_table(name, TableParts(self.trace, name))
             self._make_view(f"{quoted(system)}.{quoted(short)}", name, system)
             if len(self._shorts[short.lower()]) == 1:
                 self._make_view(f"main.{quoted(short)}", name, "main")
             self._viewed.add(name)
 
     def _make_view(self, view: str, name: str, schema: str) -> None:
-        self.connection.execute(f"create schema if not exists {quoted(schema)}")
-        self.connection.execute(f"create view {view} as select * from {quoted(name)}")  # noqa: S608 - quoted
+        self.execute(f"create schema if not exists {quoted(schema)}")
+        self.execute(f"create view {view} as select * from {quoted(name)}")  # noqa: S608 - quoted
 
 
 def quoted(name: str) -> str:

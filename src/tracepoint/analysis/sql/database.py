@@ -66,7 +66,7 @@ class AnalysisDatabase(TraceDatabase):
             if reasons:
                 self._reasons[name] = reasons[0]
             else:
-                self.connection.execute(f"create or replace view {name} as {sql}" if name in VIEWS else sql)
+                self.execute(f"create or replace view {name} as {sql}" if name in VIEWS else sql)
         elif name in UNIONS:
             self._put_together(name)
         elif name in TABLES or name in self._made:
@@ -75,8 +75,8 @@ class AnalysisDatabase(TraceDatabase):
             except TracepointError as error:
                 self._reasons[name] = str(error)
                 return
-            self.connection.register(f"made:{name}", table)
-            self.connection.execute(f"create or replace view {name} as from {quoted(f'made:{name}')}")
+            self.add_table(f"made:{name}", table)
+            self.execute(f"create or replace view {name} as from {quoted(f'made:{name}')}")
 
     def _put_together(self, name: str) -> None:
         """Make a view of the parts whose tables are there."""
@@ -92,7 +92,7 @@ class AnalysisDatabase(TraceDatabase):
                 parts.append(f"({part})")
         if parts:
             self._reasons.pop(name, None)
-            self.connection.execute(f"create or replace view {name} as {' union all by name '.join(parts)}")
+            self.execute(f"create or replace view {name} as {' union all by name '.join(parts)}")
 
     def _table(self, analysis: str, name: str) -> ColumnTable:
         report = self._reports.get(analysis)

@@ -63,7 +63,8 @@ class TraceDatabase:
         self.define(query)
 
         def fetch() -> list[tuple[Any, ...]]:
-            return self._interruptible(lambda: cursor.fetchmany(_STEP))
+            rows: list[tuple[Any, ...]] = self._interruptible(lambda: cursor.fetchmany(_STEP))
+            return rows
 
         try:
             cursor = self.execute(query)

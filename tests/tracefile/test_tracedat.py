@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from tracefile.making import GOLDEN, content_of, drained, everything, layout_of, tick, tick_format, written
+from tracepoint.decode.trace import Trace
 from tracepoint.errors import DecodeError, TracepointError
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.compression import MAX_SECTION, codec_named, has_zstd
@@ -281,6 +282,35 @@ def test_data_behind_the_end_is_cut():
     trace = read_tracedat(patched(data, place + 20, "<IQQ", cpu, offset, 1 << 62))
     list(trace.buffers[0].records())
     assert {damage.cpu for damage in trace.damage} == {1}
+
+
+@pytest.mark.parametrize("number", [8192, (1 << 31) - 1, 1 << 31, (1 << 32) - 1])
+def test_a_cpu_that_no_kernel_has_is_that_of_its_place_in_the_list(number):
+    data = written(content_of(n_records=20), 7)
+    cpu = read_tracedat(data).buffers[0].cpus[1]
+    at = data.index(struct.pack("<IQQ", 1, cpu.offset, cpu.size))
+    whole, trace = Trace(read_tracedat(data)), Trace(read_tracedat(patched(data, at, "<I", number)))
+    assert [*trace["tick"]] == [*whole["tick"]]
+    assert (trace.lost, trace.n_records) == ({0: 0, 1: 0}, 20)
+    assert [(damage.offset, damage.reason) for damage in trace.damage] == [
+        (
+            cpu.offset,
+            f"the data of CPU {number}, more than a kernel has: taken for that of CPU 1, by its place in the list",
+        )
+    ]
+    # The place of the other is taken.
+    twice = Trace(read_tracedat(patched(patched(data, at, "<I", number), at - 20, "<I", 1)))
+    assert twice.n_records == 10
+    assert "more than a kernel has: left out" in twice.damage[0].reason
+
+
+def test_a_number_of_cpus_that_no_kernel_has():
+    data = written(content_of(n_records=20), 7)
+    at = data.index(struct.pack("<HII", OptionId.CPUCOUNT, 4, 2)) + 6
+    trace = read_tracedat(patched(data, at, "<I", 1 << 31))
+    # Those that have data.
+    assert trace.n_cpus == 2
+    assert [damage.reason for damage in trace.damage] == ["option 8: 2147483648 CPUs, more than a kernel has"]
 
 
 def test_number_of_cpus_that_the_option_cannot_hold():

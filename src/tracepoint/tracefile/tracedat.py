@@ -54,8 +54,8 @@ class TraceFile(Closing):
     """A trace.dat that is open.
 
     `version` is 6 or 7; `compression` the name in the file (`none`, `zstd`, `zlib`); `options` all
-    options in their order; `n_cpus` the CPUs of the machine; `buffers` the top buffer, then the
-    instances; `latency_text` the text of a latency trace, which has no pages.
+    options in their order; `buffers` the top buffer, then the instances; `latency_text` the text of a latency
+    trace, which has no pages.
     """
 
     def __init__(self, data: Bytes, path: str = "", log: DamageLog | None = None) -> None:
@@ -73,7 +73,6 @@ class TraceFile(Closing):
         read = read_version6 if self.version == 6 else read_version7
         self._parts = read(data, self.head, self._codec, path, self._report)
         self.options: tuple[Option, ...] = tuple(self._parts.options)
-        self.n_cpus = self._parts.n_cpus
         self.latency_text = self._parts.latency_text
 
     def close(self) -> None:
@@ -84,6 +83,12 @@ class TraceFile(Closing):
     def __repr__(self) -> str:
         n_buffers = counted(len(self.buffers), "buffer")
         return f"<TraceFile {tail(self.path)}, version {self.version}, {n_buffers}>"
+
+    @property
+    def n_cpus(self) -> int:
+        """The CPUs of the machine, at least those that have data."""
+        used = (cpu.cpu for buffer in self.buffers for cpu in buffer.cpus)
+        return max(self._parts.n_cpus, 1 + max(used, default=-1))
 
     @property
     def form(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.head import FileHead
-    from tracepoint.tracefile.options import BufferOption
+    from tracepoint.tracefile.options import BufferOption, CpuPlace
     from tracepoint.tracefile.salvage import FoundSection
     from tracepoint.tracefile.timing import TimeMap
 
@@ -146,12 +146,17 @@ class Version7:
                         reason = f"a second section {OptionId(option.id).name} was left out"
                         self.report(Damage(None, place, reason))
                 elif option.id == OptionId.CPUCOUNT:
-                    self.n_cpus = max(self.n_cpus, read_u32(option, is_big_endian=big))
+                    self._take_count(read_u32(option, is_big_endian=big))
                 elif option.id == OptionId.BUFFER_TEXT and not self.latency_text:
                     self._read_latency(Cursor(option.data, big=big).u64())
             except DecodeError as error:
                 self.report(Damage(None, error.offset or 0, f"option {option.id}: {error.reason}"))
         self._use_found()
+
+    def _take_count(self, n_cpus: int) -> None:
+        if n_cpus > MAX_CPUS:
+            raise DecodeError(f"{n_cpus} CPUs, more than a kernel has")
+        self.n_cpus = max(self.n_cpus, n_cpus)
 
     def _use_found(self) -> None:
         """Take the sections, and the data of CPUs, of which no option says where they are."""
@@ -200,9 +205,23 @@ class Version7:
                 continue
             cpus = tuple(
                 CpuData(p.cpu, p.offset, p.size, pages, self.data, codec, self.report, times)
-                for p in given.cpus
+                for p in self._possible(given.cpus)
             )
             yield TraceBuffer(given.name, given.clock, cpus)
+
+    def _possible(self, places: tuple[CpuPlace, ...]) -> Iterator[CpuPlace]:
+        """Yield the data of CPUs; for a number that no kernel has, that of the place in the list is taken."""
+        numbers = {place.cpu for place in places}
+        for index, place in enumerate(places):
+            if place.cpu < MAX_CPUS:
+                yield place
+                continue
+            is_free = index < MAX_CPUS and index not in numbers
+            which = f"taken for that of CPU {index}, by its place in the list" if is_free else "left out"
+            reason = f"the data of CPU {place.cpu}, more than a kernel has: {which}"
+            self.report(Damage(None, place.offset, reason))
+            if is_free:
+                yield replace(place, cpu=index)
 
     def _buffer_codec(self, buffer: BufferOption) -> Codec | None:
         """Return the compressor of a buffer's data, None when it is plain."""

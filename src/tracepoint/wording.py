@@ -47,18 +47,38 @@ def utf8(text: str) -> bytes:
 def json_line(data: object, separators: tuple[str, str] = (",", ":")) -> str:
     r"""Return a value as JSON on one line, in ASCII that stands for valid UTF-8, as `utf8` makes it.
 
-    `separators` stand after a value and after a key, as `json.dumps` takes them.
+    Bytes are hexadecimal; NaN and infinity, which JSON does not have, are null.  `separators` stand after a
+    value and after a key, as `json.dumps` takes them.
 
     >>> json_line({"comm": "caf\udce9"}) == r'{"comm":"caf\ufffd"}'
     True
+    >>> json_line([float("nan"), b"\0\xff"])
+    '[null,"00ff"]'
     """
     import json  # noqa: PLC0415 - messages, which all commands have, need none of it
 
-    line = json.dumps(data, separators=separators, default=str)
+    try:
+        line = json.dumps(data, separators=separators, default=_json_text, allow_nan=False)
+    except ValueError:
+        data = _finite(data)
+        line = json.dumps(data, separators=separators, default=_json_text)
     if _ESCAPED in line:
-        valid = json.loads(utf8(json.dumps(data, ensure_ascii=False, default=str)))
+        valid = json.loads(utf8(json.dumps(data, ensure_ascii=False, default=_json_text)))
         line = json.dumps(valid, separators=separators)
     return line
+
+
+def _json_text(value: object) -> str:
+    return bytes(value).hex() if isinstance(value, (bytes, bytearray, memoryview)) else str(value)
+
+
+def _finite(data: object) -> object:
+    """Return a value for JSON with None in place of the numbers that are none."""
+    if isinstance(data, float):
+        return data if data - data == 0 else None
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    return [_finite(value) for value in data] if isinstance(data, (list, tuple)) else data
 
 
 def visible(text: str) -> str:

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from functools import partial
+from io import StringIO
 from threading import Timer
 
 import pytest
@@ -81,9 +82,26 @@ def test_csv_and_json_lines(run):
     assert json.loads(run(query, "--format", "jsonl")[1]) == {"common_cpu": 1, "next_comm": "rcu_preempt"}
 
 
+def test_what_json_does_not_have_is_null_or_text(run):
+    query = r"select 'nan'::double as n, '\x00\xff'::blob as b, null as z, [1.5, 'inf'::double] as l"
+    assert run(query, "--format", "jsonl")[1] == '{"n":null,"b":"00ff","z":null,"l":[1.5,null]}\n'
+
+
+def test_csv_tells_null_from_an_empty_text(run):
+    assert run("select null as a, '' as b, 1 as c", "--format", "csv")[1] == 'a,b,c\n,"",1\n'
+    assert run("select unnest([null, '']) as a", "--format", "csv")[1] == 'a\n\n""\n'
+
+
+def test_a_person_at_the_shell_has_seen_what_failed(run, monkeypatch):
+    typed = StringIO("select b;")
+    monkeypatch.setattr(typed, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stdin", typed)
+    assert run("--shell")[0] == 0
+
+
 def test_the_shell_runs_queries_and_goes_on_after_an_error(run):
     status, out, err = run("--shell", "--format", "csv", stdin="select 7\nas a;\nselect b;\nselect 8 as c")
-    assert (status, out) == (0, "a\n7\nc\n8\n")
+    assert (status, out) == (3, "a\n7\nc\n8\n")
     assert 'column "b"' in err
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 from argparse import SUPPRESS
-from typing import IO, TYPE_CHECKING, Self, TextIO, TypeVar
+from io import RawIOBase
+from typing import IO, TYPE_CHECKING, Any, Self, TextIO, TypeVar, cast
 
 from tracepoint.cli.streams import refusal
 from tracepoint.errors import TracepointError
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _Thing = TypeVar("_Thing")
+# All but what moves to the next line or column.
+_KEPT = re.compile(r"[^\n\t]+")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _PROGRESS_DELAY_S = 0.5
 _PROGRESS_PERIOD_S = 0.1
@@ -75,7 +79,7 @@ class Output:
         if raw is None or is_terminal(self.stdout):
             raise TracepointError("stdout is a terminal, which cannot show this format: redirect it")
         self.stdout.flush()
-        return raw
+        return cast("IO[bytes]", _Stdout(raw))
 
     def line(self, text: str = "") -> None:
         """Write one line of data to stdout."""
@@ -84,21 +88,21 @@ class Output:
     def say(self, text: str) -> None:
         """Write a message to stderr; `-q` silences it."""
         if self.verbosity >= 0:
-            self._to_stderr(text)
+            self._to_stderr(_visible_lines(text))
 
     def detail(self, text: str) -> None:
         """Write a message to stderr that only `-v` shows."""
         if self.verbosity > 0:
-            self._to_stderr(text)
+            self._to_stderr(_visible_lines(text))
 
     def warn(self, text: str) -> None:
         """Write a warning to stderr; `-q` silences it."""
         if self.verbosity >= 0:
-            self._to_stderr(f"tracepoint: {self._err_style('warning:', 'yellow')} {text}")
+            self._to_stderr(f"tracepoint: {self._err_style('warning:', 'yellow')} {_visible_lines(text)}")
 
     def error(self, text: str) -> None:
         """Write to stderr why the run fails; nothing silences it."""
-        self._to_stderr(f"tracepoint: {self._err_style('error:', 'red')} {text}")
+        self._to_stderr(f"tracepoint: {self._err_style('error:', 'red')} {_visible_lines(text)}")
 
     def style(self, text: str, *names: str) -> str:
         """Return the text in the named styles (`bold`, `red`, ...) when stdout shows colour."""
@@ -129,6 +133,24 @@ class Output:
         with contextlib.suppress(OSError):
             self.stderr.write(text + "\n")
             self.stderr.flush()
+
+
+class _Stdout(RawIOBase):
+    """Stdout for bytes: a failure to write them is the same error as for text."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        try:
+            written = self._raw.write(data)
+            self._raw.flush()
+        except OSError as error:
+            raise refusal(error) from error
+        return written
 
 
 class Progress:
@@ -243,6 +265,19 @@ def paint(text: str, names: Iterable[str]) -> str:
     """
     codes = ";".join(_STYLES[name] for name in names)
     return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
+
+
+def _visible_lines(text: str) -> str:
+    r"""Return a message with escapes for what a terminal would act on, such as in the name of a file.
+
+    >>> _visible_lines("a\x1b[1m.dat:\n\tno")
+    'a\\x1b[1m.dat:\n\tno'
+    """
+    if text.isprintable():
+        return text
+    from tracepoint.wording import visible  # noqa: PLC0415 - most messages need none of it
+
+    return _KEPT.sub(lambda found: visible(found[0]), text)
 
 
 def one_line(text: str, stream: TextIO) -> str:

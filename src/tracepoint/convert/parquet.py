@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tracepoint.decode.libraries import import_library
 from tracepoint.layout.format import write_format
+from tracepoint.tracefile.cursor import encode
 from tracepoint.tracefile.options import machine_name
 from tracepoint.tree.writing import making_folder
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from tracepoint.decode.table import Table
@@ -40,8 +41,8 @@ def write_parquet(
     TracepointError without pyarrow.
     """
     parquet = import_library("pyarrow.parquet", "arrow")
-    target = Path(folder) / f"trace={quote(Path(trace.file.path).stem, safe='')}"
-    host = quote(machine_name(trace.file.options) or "unknown", safe="")
+    target = Path(folder) / f"trace={quote(os.fsencode(Path(trace.file.path).stem), safe='')}"
+    host = quote(encode(machine_name(trace.file.options) or "unknown"), safe="")
     # One without a format has no columns.
     names, windows = [name for name in trace.events if name in trace], trace.windows()
     step = _OPEN_FILES if len(windows) > 1 else 1
@@ -65,16 +66,17 @@ class _Part:
 
     def __init__(self, folder: Path, form: EventFormat) -> None:
         self._folder, self._form = folder, form
+        self._file: IO[bytes] | None = None
         self._writer: Any = None
 
     def write(self, parquet: Any, table: Table) -> int:
         """Write the rows of a table; return how many they are."""
-        rows = table.arrow().replace_schema_metadata({"format": write_format(self._form)})
+        rows = table.arrow().replace_schema_metadata({"format": encode(write_format(self._form))})
         if self._writer is None:
             self._folder.mkdir(parents=True)
-            self._writer = parquet.ParquetWriter(
-                self._folder / "part-0.parquet", rows.schema, compression="zstd"
-            )
+            # Not its name, of which the library takes valid UTF-8 only.
+            self._file = (self._folder / "part-0.parquet").open("wb")
+            self._writer = parquet.ParquetWriter(self._file, rows.schema, compression="zstd")
         self._writer.write_table(rows)
         return len(rows)
 
@@ -82,3 +84,5 @@ class _Part:
         """Complete the file."""
         if self._writer is not None:
             self._writer.close()
+        if self._file is not None:
+            self._file.close()

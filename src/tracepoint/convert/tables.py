@@ -34,19 +34,33 @@ _BATCH_ROWS = {"arrow": _ROWS, "parquet": 1 << 20}
 def csv_lines(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
     r"""Yield a head and rows as CSV, some thousand at once; None is an empty field, bytes are hexadecimal.
 
-    >>> list(csv_lines(["a", "b"], [[1, None], ["x,y", b"\0"]]))
-    ['a,b\n1,\n"x,y",00\n']
+    An empty text is two quotes, which tells it from None.
+
+    >>> list(csv_lines(["a", "b"], [[1, None], ["x,y", b"\0"], ["", 2]]))
+    ['a,b\n1,\n"x,y",00\n"",2\n']
     """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     for index, row in enumerate(rows, 1):
-        writer.writerow([value.hex() if isinstance(value, bytes) else value for value in row])
+        values = [value.hex() if isinstance(value, bytes) else value for value in row]
+        if "" in values or len(values) == 1:
+            text.write(f"{','.join(map(_csv_field, values))}\n")
+        else:
+            writer.writerow(values)
         if not index % _STEP:
             yield text.getvalue()
             text.seek(0)
             text.truncate()
     yield text.getvalue()
+
+
+def _csv_field(value: Any) -> str:
+    if value is None:
+        return ""
+    text = StringIO()
+    csv.writer(text, lineterminator="").writerow([value])
+    return text.getvalue()
 
 
 def write_table(parts: Iterable[ColumnTable], stream: IO[bytes], form: str) -> None:

@@ -41,6 +41,8 @@ def open_container(path: str | os.PathLike[str]) -> Container:
     too, `./pid:1234`.  Raises OSError, and DecodeError for an unsupported form or a damaged head.
     """
     log = DamageLog()
+    if not os.fspath(path):
+        raise DecodeError("an empty name: give a file, a folder, - or pid:N")
     if is_process(path):
         from tracepoint.tracefile.rings import open_process  # noqa: PLC0415 - for processes only
 

@@ -83,16 +83,24 @@ def making_folder(path: Path) -> Iterator[Path]:
 
     Raises OSError, and FileExistsError where there is something of this name.
     """
-    if path.exists():
-        raise FileExistsError(17, "File exists", str(path))
+    if os.path.lexists(path):
+        reason = "there is such a folder already: name another, or remove it"
+        raise FileExistsError(errno.EEXIST, reason if path.is_dir() else "not a folder", str(path))
+    made = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
-        fresh.chmod(0o755)
-        yield fresh
-        fresh.rename(path)
+        fresh = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            fresh.chmod(0o755)
+            yield fresh
+            fresh.rename(path)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
     except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
         raise
 
 

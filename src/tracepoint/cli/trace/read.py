@@ -14,6 +14,7 @@ from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
     add_selection_arguments,
+    has_choice,
     open_file,
     report_empty,
     report_unmatched,
@@ -96,7 +97,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.write(trace.latency_text)
             return EXIT_DONE
         reading = Reading(trace, args)
-        if args.format in ("arrow", "parquet"):
+        if args.format in ("arrow", "parquet") and (reading.view.n_records or not has_choice(args)):
             reading.write_table(args.format, out.binary())
         for block in reading.blocks(args.format):
             out.write_utf8(block)

@@ -144,7 +144,7 @@ def writing_to(output: Path, out: Output, *, is_text: bool = False) -> Iterator[
                 if stream is None:
                     out.write_utf8(b"".join(lines))
                 else:
-                    stream.writelines(lines)
+                    stream.write(b"".join(lines))
 
 
 def open_file(name: str) -> Container:

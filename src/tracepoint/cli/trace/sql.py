@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.sql.database import AnalysisDatabase
-from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_filter_arguments,
@@ -28,27 +28,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add_file_argument(parser)
     parser.add_argument("query", nargs="?", metavar="QUERY", help="events are views: sched.sched_switch")
-    parser.add_argument("--format", choices=("table", "csv", "jsonl"), default="table", help="default: table")
+    parser.add_argument(
+        "--format",
+        choices=("table", "csv", "jsonl"),
+        default="table",
+        help='default: table; of csv an empty field is NULL and "" an empty text; of jsonl NaN is null; '
+        "bytes are hexadecimal in both",
+    )
     parser.add_argument("--shell", action="store_true", help="read queries from stdin, each up to its ;")
     add_filter_arguments(parser)
     add_instance_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Print the rows of a query, or of each query of stdin."""
+    """Print the rows of a query, or of each query of stdin; the status is 3 when one of a script fails."""
     if args.query is None and not args.shell:
         raise TracepointError("no query: give one, or --shell")
     with open_recording(args) as trace:
         database = AnalysisDatabase(trace)
         if args.query is not None:
             _print(database, args.query, args.format, out)
+        has_failed = False
         for query in _queries(out) if args.shell else ():
             try:
                 _print(database, query, args.format, out)
             except TracepointError as error:
+                has_failed = True
                 out.error(str(error))
             out.flush()
-    return EXIT_DONE
+    # Whoever types has seen it.
+    return EXIT_IN_PART if has_failed and not sys.stdin.isatty() else EXIT_DONE
 
 
 def _queries(out: Output) -> Iterator[str]:

@@ -17,7 +17,7 @@ from tracepoint.decode.summary import outline_buffer, summarize_buffer
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_pairs
-from tracepoint.wording import counted, json_line, size_text
+from tracepoint.wording import counted, json_line, size_text, visible
 
 if TYPE_CHECKING:
     import argparse
@@ -117,11 +117,13 @@ def _print_facts(facts: Mapping[str, Any], out: Output) -> None:
     order = "big" if facts["is_big_endian"] else "little"
     words = f"{8 * facts['long_size']}-bit, {order}-endian"
     size = f"{size_text(facts['size_bytes'])}, {packed}"
-    out.line(f"file      {facts['file']}: {facts['form']}, {size}")
-    out.line(f"machine   {facts['uname'] or 'not named'}: {counted(facts['n_cpus'], 'CPU')}, {words}")
-    out.line(f"clock     {facts['clock'] or 'not named'}")
+    # Files name themselves and their machines as they like.
+    out.line(f"file      {visible(facts['file'])}: {facts['form']}, {size}")
+    uname = visible(facts["uname"]) or "not named"
+    out.line(f"machine   {uname}: {counted(facts['n_cpus'], 'CPU')}, {words}")
+    out.line(f"clock     {visible(facts['clock']) or 'not named'}")
     if facts["instances"]:
-        out.line(f"instances {', '.join(facts['instances'])}")
+        out.line(f"instances {', '.join(map(visible, facts['instances']))}")
     out.line(f"span      {_span(outline['first'], outline['last'])}")
     n, pages = outline["n_records"], outline["n_pages"]
     about = "" if outline["n_sampled"] == pages else f", estimated from {outline['n_sampled']}"
@@ -151,7 +153,7 @@ def _print_table(what: str, rows: Iterable[tuple[str, int]], total: int, out: Ou
     out.line()
     out.line(f"{'records':>14} {'share':>8} {what}")
     for name, n in rows:
-        out.line(f"{n:>14,} {100 * n / max(total, 1):>7.2f}% {name}")
+        out.line(f"{n:>14,} {100 * n / max(total, 1):>7.2f}% {visible(name)}")
 
 
 def _about(n: int, *, is_exact: bool) -> str:

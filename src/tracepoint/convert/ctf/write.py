@@ -17,6 +17,7 @@ from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import read_pairs
 from tracepoint.tracefile.sieve import signed_time
 from tracepoint.tree.writing import making_folder
+from tracepoint.wording import visible
 
 if TYPE_CHECKING:
     import os
@@ -122,7 +123,9 @@ class _CtfWriter:
         self._names = {pid: encode(name).replace(b"\0", b"") + b"\0" for pid, name in names.items()}
         first, _ = trace.span
         self._offset_s = min(first // _NS_PER_S, 0)
-        self._uuid = uuid5(NAMESPACE_URL, f"{Path(self._file.path).name} {trace.span} {trace.n_records}")
+        self._uuid = uuid5(
+            NAMESPACE_URL, f"{visible(Path(self._file.path).name)} {trace.span} {trace.n_records}"
+        )
         self._n_files = 0
 
     def write(self) -> None:

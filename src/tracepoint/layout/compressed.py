@@ -20,8 +20,10 @@ from tracepoint.errors import LayoutError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: How a compressed file begins, by magic and method.
+COMPRESSED_STARTS = (b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd")
 #: How an object file begins, plain or compressed.
-OBJECT_STARTS = (b"\x7fELF", b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+OBJECT_STARTS = (b"\x7fELF", *COMPRESSED_STARTS)
 #: How the names of object files end: modules as they are and compressed, and what a compiler makes.
 MODULE_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst")
 OBJECT_ENDS = (*MODULE_ENDS, ".o")

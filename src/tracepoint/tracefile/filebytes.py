@@ -6,6 +6,7 @@ names, and is gone when it is closed.
 
 from __future__ import annotations
 
+import errno
 import lzma
 import os
 import stat
@@ -18,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tracepoint.errors import DecodeError, LayoutError, TracepointError
 from tracepoint.layout.compressed import new_expander
 from tracepoint.tracefile.damage import Damage
-from tracepoint.wording import counted, tail
+from tracepoint.wording import counted, size_text, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +33,11 @@ _ALWAYS_ALLOWED = 1 << 26
 _STEP = 1 << 10
 _BLOCK = 1 << 16
 _HEAD = 16
+# How often the room for a temporary file is looked at, and what is left to others.
+_CHECKED_BYTES = 1 << 24
+_LEAST_FREE = 1 << 27
+#: The name of standard input.
+STDIN = "-"
 # Heads and tables are read a number at a time, texts behind them one after the other.
 _HELD = 1 << 14
 
@@ -40,19 +46,19 @@ def open_bytes(path: str | os.PathLike[str], report: Report) -> bytes | FileByte
     """Return the bytes of a file, of a pipe or of standard input (`-`), expanded where they are compressed.
 
     Of compressed data that is damaged, `report` gets the place, and what is before it is returned.  Raises
-    OSError, and DecodeError for a device, for data that needs a library, and for data that grows more than
-    a thousandfold.
+    OSError, and DecodeError for a device, for data that needs a library, for data that grows more than
+    a thousandfold, and for what does not fit into the temporary folder.
     """
     name = os.fspath(path)
-    if name == "-":
-        data = _spooled(iter(lambda: sys.stdin.buffer.read(_BLOCK), b""))
+    if name == STDIN:
+        data = _spooled(_blocks_of_stdin(), name)
     else:
         with Path(path).open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if stat.S_ISREG(mode):
                 data = file_bytes(file, name)
             elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-                data = _spooled(iter(lambda: file.read(_BLOCK), b""))
+                data = _spooled(_blocks_of(file), name)
             else:
                 # /dev/zero would fill the disk.
                 raise DecodeError("not a file, a folder or a pipe", name)
@@ -63,7 +69,7 @@ def open_bytes(path: str | os.PathLike[str], report: Report) -> bytes | FileByte
     if expander is None:
         return data
     try:
-        return _spooled(_expanded(data, expander, name, report))
+        return _spooled(_expanded(data, expander, name, report), name)
     finally:
         close_bytes(data)
 
@@ -183,13 +189,47 @@ def close_bytes(data: Bytes) -> None:
         data.close()
 
 
-def _spooled(blocks: Iterable[bytes]) -> bytes | FileBytes:
-    """Write blocks to a temporary file without a name and return its bytes."""
+def _blocks_of(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: file.read(_BLOCK), b"")
+
+
+def _blocks_of_stdin() -> Iterator[bytes]:
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed", "stdin")
+    try:
+        yield from _blocks_of(sys.stdin.buffer)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "stdin") from None
+
+
+def _spooled(blocks: Iterable[bytes], name: str) -> bytes | FileBytes:
+    """Write blocks to a temporary file without a name and return its bytes; `name` is for messages."""
     with tempfile.TemporaryFile(prefix="tracepoint-") as file:
-        for block in blocks:
-            file.write(block)
-        file.flush()
+        n_bytes = n_checked = 0
+        try:
+            for block in blocks:
+                if n_bytes >= n_checked:
+                    _check_room(file)
+                    n_checked = n_bytes + _CHECKED_BYTES
+                file.write(block)
+                n_bytes += len(block)
+            file.flush()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            reason = (
+                f"no room for it in {tempfile.gettempdir()}, after {size_text(n_bytes)}: TMPDIR names another"
+                " folder, and `read --follow` prints records without keeping them"
+            )
+            raise DecodeError(reason, name) from None
         return file_bytes(file)
+
+
+def _check_room(file: IO[bytes]) -> None:
+    """Raise OSError when a file system is nearly full: other programs need it too."""
+    status = os.fstatvfs(file.fileno())
+    if status.f_bavail * status.f_frsize < min(_LEAST_FREE, status.f_blocks * status.f_frsize // 16):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _expanded(data: Bytes, expander: Any, path: str, report: Report) -> Iterator[bytes]:

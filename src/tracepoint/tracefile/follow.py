@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tracepoint.closing import Closing
 from tracepoint.errors import DecodeError
 from tracepoint.filter.error import FilterError, FilterFault
+from tracepoint.layout.compressed import COMPRESSED_STARTS
 from tracepoint.record.page import add_lost
 from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
@@ -149,7 +150,10 @@ class Followed(Closing):
     ) -> Iterator[tuple[PartsContainer, list[RawRecord]]]:
         source = next(iter(self._sources.values()))
         head = bytes(source.file.waiting[:_HEAD])
-        if head.startswith((MAGIC, *PERF_MAGICS)) or Path(self.path).suffix in _PACKED:
+        if head.startswith(COMPRESSED_STARTS):
+            reason = "compressed: read it without following, or follow what comes out of its decompressor"
+            raise DecodeError(reason, self.path)
+        if head.startswith((MAGIC, *PERF_MAGICS)):
             raise DecodeError("a recording that is complete: read it without following", self.path)
         if self._has_files and not self._is_folder and b"\0" not in source.file.waiting[:_HEAD]:
             yield from self._text_chunks(source.file, choose, is_stopped)

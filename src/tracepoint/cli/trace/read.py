@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
-from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.layout import add_layout_arguments
 from tracepoint.cli.trace.reading import Reading
@@ -21,7 +20,6 @@ from tracepoint.cli.trace.recordings import (
     warn_of_damage,
 )
 from tracepoint.errors import TracepointError
-from tracepoint.tracefile.opening import read_container
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    add_file_argument(parser, "; - for stdin")
+    add_file_argument(parser)
     add_selection_arguments(parser)
     parser.add_argument(
         "--format",
@@ -91,8 +89,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise TracepointError(
             f"{word} is for --follow: formats are in a recording that is complete, or next to it"
         )
-    is_stdin = args.file == "-"
-    with read_container(read_bytes(Path("-"), (b"",)), "-") if is_stdin else open_file(args.file) as trace:
+    with open_file(args.file) as trace:
         if trace.latency_text:
             out.write(trace.latency_text)
             return EXIT_DONE

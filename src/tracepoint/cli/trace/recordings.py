@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,9 @@ from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
 from tracepoint.filter.numbers import MAX_CPUS, read_cpulist
 from tracepoint.model.patterns import unmatched
+from tracepoint.tracefile.filebytes import STDIN
 from tracepoint.tracefile.opening import is_process, open_container
 from tracepoint.tracefile.sieve import ALL_TIMES
-from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -30,13 +31,13 @@ _MAX_PID_DIGITS = 10
 _BLOCK = 1 << 20
 _FILE_HELP = (
     "a trace.dat, perf.data, text of a trace, folder of trace_pipe_raw files, or CTF trace, compressed or "
-    "not; a folder of rings of Python processes, or pid:N for those of a running one"
+    "not; a folder of rings of Python processes, or pid:N for those of a running one; - for stdin"
 )
 
 
-def add_file_argument(parser: argparse.ArgumentParser, more: str = "") -> None:
+def add_file_argument(parser: argparse.ArgumentParser) -> None:
     """Add FILE, which is a recording of any form."""
-    parser.add_argument("file", metavar="FILE", help=_FILE_HELP + more)
+    parser.add_argument("file", metavar="FILE", help=_FILE_HELP)
 
 
 def add_selection_arguments(parser: argparse.ArgumentParser, stop: str = "--to") -> None:
@@ -148,9 +149,17 @@ def writing_to(output: Path, out: Output, *, is_text: bool = False) -> Iterator[
 
 
 def open_file(name: str) -> Container:
-    """Open a recording; raises OSError, and TracepointError for a file without an end, such as a FIFO."""
-    if not is_process(name) and not Path(name).is_dir():
-        check_regular(name)
+    """Open a recording; pipes and stdin (`-`) are read to their end.
+
+    Raises OSError, and TracepointError for what is no recording, and for a device or a socket.
+    """
+    if name != STDIN and not is_process(name):
+        mode = Path(name).stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
+            raise TracepointError(
+                f"{name}: a device or a socket: pipe what comes from it into -, "
+                "or into `tracepoint read --follow -`"
+            )
     return open_container(name)
 
 

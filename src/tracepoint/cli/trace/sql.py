@@ -15,6 +15,7 @@ from tracepoint.cli.trace.recordings import (
 )
 from tracepoint.convert.tables import csv_lines
 from tracepoint.errors import TracepointError
+from tracepoint.tracefile.filebytes import STDIN
 from tracepoint.wording import json_line, visible
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Print the rows of a query, or of each query of stdin; the status is 3 when one of a script fails."""
     if args.query is None and not args.shell:
         raise TracepointError("no query: give one, or --shell")
+    if args.shell and args.file == STDIN:
+        raise TracepointError("--shell reads queries from stdin: the recording has to be a file")
     with open_recording(args) as trace:
         database = AnalysisDatabase(trace)
         if args.query is not None:

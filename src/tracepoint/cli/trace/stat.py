@@ -15,6 +15,7 @@ from tracepoint.cli.trace.recordings import (
 )
 from tracepoint.decode.summary import outline_buffer, summarize_buffer
 from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.tracefile.filebytes import STDIN
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_pairs
 from tracepoint.wording import counted, json_line, size_text, visible
@@ -66,10 +67,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _facts(file: Container, buffer: TraceBuffer, outline: Outline) -> dict[str, Any]:
     path, lost = Path(file.path), losses_of(file.options, buffer.name)
+    is_file = file.path != STDIN and path.is_file()
     return {
         "schema": "tracepoint.stat/1",
         "file": file.path,
-        "size_bytes": path.stat().st_size if path.is_file() else sum(cpu.size for cpu in buffer.cpus),
+        "size_bytes": path.stat().st_size if is_file else sum(cpu.size for cpu in buffer.cpus),
         "form": file.form,
         "compression": file.compression,
         "is_big_endian": file.is_big_endian,

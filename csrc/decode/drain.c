@@ -2,7 +2,8 @@
  * Moving the pages of one CPU's ring buffer to a file: splice(2) where it works, else read(2) and write(2).
  *
  * No page passes through Python, and none through this process where the kernel splices.  The twin, which must
- * leave the same file and the same counts: src/tracepoint/control/drain.py, drain_slowly().
+ * leave the same file and the same counts: src/tracepoint/control/drain.py, drain_slowly().  A page is not looked
+ * at while it is moved: a system call for each is an event for each where system calls are recorded.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,14 +19,13 @@
 enum { DRAIN_ENDED, DRAIN_NO_ROOM, DRAIN_SOURCE, DRAIN_TARGET };
 
 /* What was moved, for others to read meanwhile: 8 bytes each. */
-enum { MOVED_PAGES, MOVED_LOSSES, MOVED_LOST, MOVED_UNSAVED, N_MOVED };
+enum { MOVED_PAGES, MOVED_UNSAVED, N_MOVED };
 
 /* A pipe of 1 MiB takes as many pages of 4096 bytes; what the user may not have is less. */
-enum { PIPE_BYTES = 1 << 20, PIPE_SLOT = 4096, FIRST_WAIT_MS = 20 };
+enum { PIPE_BYTES = 1 << 20, PIPE_SLOT = 4096, FIRST_WAIT_MS = 20, MOST_PAGE_BYTES = 1 << 27 };
 
 struct drain {
 	int source, target, end, pipe[2];
-	struct tp_layout layout;
 	size_t page_size;
 	uint64_t at; /* where the next page goes in the file */
 	uint64_t *counts;
@@ -68,32 +68,6 @@ static void give_room_back(struct drain *drain, uint64_t n)
 	__atomic_fetch_add(drain->room, (int64_t)n, __ATOMIC_RELAXED);
 }
 
-/* Count what the head of a page says was lost before it; the count comes after its data. */
-static void note_losses(struct drain *drain, const unsigned char *page)
-{
-	struct tp_head head;
-
-	tp_read_head(page, 0, &drain->layout, &head);
-	if (head.lost || head.is_lost_unknown) {
-		count(drain, MOVED_LOSSES, 1);
-		count(drain, MOVED_LOST, head.lost);
-	}
-}
-
-/* The same of a page in the file: a few bytes of its head say whether there is anything to read. */
-static void note_spliced(struct drain *drain, uint64_t at)
-{
-	const struct tp_layout *layout = &drain->layout;
-	unsigned char head[8];
-
-	if (pread(drain->target, head, layout->long_size, (off_t)at + layout->commit_offset) < layout->long_size)
-		return;
-	if (!(tp_number(head, layout->long_size, layout->is_big) >> TP_MISSED_EVENTS_BIT & 1))
-		return;
-	if (pread(drain->target, drain->page, drain->page_size, (off_t)at) == (ssize_t)drain->page_size)
-		note_losses(drain, drain->page);
-}
-
 /* A page that could be written in part only is cut off again: the file has whole pages. */
 static int64_t refuse(struct drain *drain, int error, uint64_t n_unsaved)
 {
@@ -118,7 +92,6 @@ static int64_t write_page(struct drain *drain, uint64_t n_after)
 	}
 	drain->at += drain->page_size;
 	count(drain, MOVED_PAGES, 1);
-	note_losses(drain, drain->page);
 	return 1;
 }
 
@@ -191,8 +164,7 @@ static int64_t pipe_to_file(struct drain *drain, uint64_t n_pages)
 		done += (uint64_t)n;
 	}
 	n_whole = done / drain->page_size;
-	for (uint64_t n = 0; n < n_whole; n++, drain->at += drain->page_size)
-		note_spliced(drain, drain->at);
+	drain->at += n_whole * drain->page_size;
 	count(drain, MOVED_PAGES, n_whole);
 	return error ? refuse(drain, error, n_pages - n_whole) : (int64_t)n_pages;
 }
@@ -312,21 +284,24 @@ PyObject *tp_drain(PyObject *module, PyObject *args)
 	unsigned long long n_ring;
 	Py_buffer counts, room;
 	PyObject *made = NULL;
+	Py_ssize_t page_size;
 	int wait_ms;
 	off_t at;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "iii" TP_LAYOUT_CODES "iKw*w*:drain", &drain.source, &drain.target, &drain.end,
-			      TP_LAYOUT_PLACES(drain.layout), &wait_ms, &n_ring, &counts, &room))
+	if (!PyArg_ParseTuple(args, "iiiniKw*w*:drain", &drain.source, &drain.target, &drain.end, &page_size, &wait_ms,
+			      &n_ring, &counts, &room))
 		return NULL;
 	at = lseek(drain.target, 0, SEEK_CUR);
 	if (counts.len != N_MOVED * sizeof(*drain.counts) || room.len != sizeof(*drain.room)) {
 		PyErr_SetString(PyExc_ValueError, "not the counts of moved pages");
 	} else if (at < 0) {
 		PyErr_SetFromErrno(PyExc_OSError);
-	} else if (tp_check_layout(&drain.layout)) {
+	} else if (page_size < 1 || page_size > MOST_PAGE_BYTES) {
+		PyErr_Format(PyExc_ValueError, "pages of %zd bytes", page_size);
+	} else {
 		drain.at = (uint64_t)at;
-		drain.page_size = tp_page_size(&drain.layout);
+		drain.page_size = (size_t)page_size;
 		drain.counts = counts.buf;
 		drain.room = room.buf;
 		Py_BEGIN_ALLOW_THREADS

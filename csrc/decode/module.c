@@ -215,7 +215,7 @@ static PyMethodDef functions[] = {
 	  "render_lines(writer, texts, out, start, sources): the end of the lines in out, and what is left" },
 	{ "line_notes", tp_line_notes, METH_O, "line_notes(writer): how many lines have which notes" },
 	{ "drain", tp_drain, METH_VARARGS,
-	  "drain(source, target, end, layout, wait_ms, n_ring, counts, room): why it ended, and the error" },
+	  "drain(source, target, end, page_size, wait_ms, n_ring, counts, room): why it ended, and the error" },
 	{ "free_space", tp_free_space, METH_VARARGS, "free_space(handle, at, size): whether the file has a hole now" },
 	TP_COLUMN_METHODS,
 	TP_SCHED_METHODS,

@@ -69,7 +69,7 @@ def drain(
     source: int,
     target: int,
     end: int,
-    layout: _Layout,
+    page_size: int,
     wait_ms: int,
     n_ring: int,
     counts: array[int],

@@ -16,15 +16,13 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from tracepoint.record.decode import DECODE
-from tracepoint.record.page import read_lost
 
 if TYPE_CHECKING:
     from tracepoint.control.files import PageSource
-    from tracepoint.record.layout import PageLayout
 
 # The ring buffer wakes its reader where `buffer_percent` of it are full; kernels before 6.1 may forget to.
 _MOST_WAIT_MS, _FIRST_WAIT_MS = 100, 20
-_PAGES, _LOSSES, _LOST, _UNSAVED = range(4)
+_PAGES, _UNSAVED = range(2)
 _room_lock = threading.Lock()
 
 
@@ -41,22 +39,12 @@ class DrainEnd(IntEnum):
 class MovedPages:
     """What was moved so far, which another thread may read meanwhile."""
 
-    counts: array[int] = field(default_factory=lambda: array("Q", bytes(32)))
+    counts: array[int] = field(default_factory=lambda: array("Q", bytes(16)))
 
     @property
     def n_pages(self) -> int:
         """The pages in the file."""
         return self.counts[_PAGES]
-
-    @property
-    def n_losses(self) -> int:
-        """The pages that say that events were lost before them."""
-        return self.counts[_LOSSES]
-
-    @property
-    def n_lost(self) -> int:
-        """The events that those pages say were lost; some do not say how many."""
-        return self.counts[_LOST]
 
     @property
     def n_unsaved(self) -> int:
@@ -71,7 +59,7 @@ class DrainPlan:
     `end` is a file that can be read when it is time to end, `room` one number: the pages that all may write.
     """
 
-    layout: PageLayout
+    page_size: int
     end: int
     room: array[int]
 
@@ -86,16 +74,8 @@ def drain(
     """
     if DECODE is None or source.handle is None:
         return drain_slowly(source, target, plan, n_ring, moved)
-    layout = plan.layout
-    places = (
-        layout.data_offset,
-        layout.data_size,
-        layout.commit_offset,
-        layout.long_size,
-        layout.is_big_endian,
-    )
     reason, error = DECODE.drain(
-        source.handle, target, plan.end, places, _MOST_WAIT_MS, n_ring, moved.counts, plan.room
+        source.handle, target, plan.end, plan.page_size, _MOST_WAIT_MS, n_ring, moved.counts, plan.room
     )
     return DrainEnd(reason), error
 
@@ -111,12 +91,12 @@ def drain_slowly(
         if not _take_room(plan.room):
             return DrainEnd.NO_ROOM, 0
         try:
-            page = source.read(plan.layout.page_size)
+            page = source.read(plan.page_size)
         except OSError as error:
             _give_room_back(plan.room)
             return DrainEnd.SOURCE, error.errno or errno.EIO
         if page:
-            if len(page) != plan.layout.page_size:
+            if len(page) != plan.page_size:
                 return DrainEnd.SOURCE, errno.EIO
             if error_number := _write_page(page, target, plan, moved):
                 return DrainEnd.TARGET, error_number
@@ -156,11 +136,7 @@ def _write_page(page: bytes, target: int, plan: DrainPlan, moved: MovedPages) ->
         os.ftruncate(target, at)
         os.lseek(target, at, os.SEEK_SET)
         return error.errno or errno.EIO
-    lost = read_lost(page, 0, plan.layout)
     moved.counts[_PAGES] += 1
-    if lost:
-        moved.counts[_LOSSES] += 1
-        moved.counts[_LOST] += max(lost, 0)
     return 0
 
 

@@ -55,7 +55,8 @@ class RecordedPart:
 
     def prepare(self, layout: PageLayout, room: int, share: int) -> None:
         """Say how much may be moved, and keep the space that a full disk needs to complete the file."""
-        self._plan = DrainPlan(layout, self._end, numbers("q", [room]))
+        self._layout = layout
+        self._plan = DrainPlan(layout.page_size, self._end, numbers("q", [room]))
         self._share = share
         with (self.folder / _RESERVE).open("wb") as stream:
             os.posix_fallocate(stream.fileno(), 0, RESERVED_BYTES)
@@ -77,7 +78,7 @@ class RecordedPart:
         reader.collect(self._plan)
         if reader.end is DrainEnd.NO_ROOM and self._share:
             self.end()
-            reader.collect(DrainPlan(self._plan.layout, self._end, numbers("q", [self._share])))
+            reader.collect(DrainPlan(self._plan.page_size, self._end, numbers("q", [self._share])))
 
     def end(self) -> None:
         """Let all readers move what is there, and end."""
@@ -88,7 +89,7 @@ class RecordedPart:
 
     def leave_out_old(self, newest_ns: int) -> None:
         """Leave out pages that end before the newest time: each ends where the next one begins."""
-        found = [(cpu, cpu.stamps(self._plan.layout)) for cpu in self.cpus if cpu.moved.n_pages]
+        found = [(cpu, cpu.stamps(self._layout)) for cpu in self.cpus if cpu.moved.n_pages]
         begin = max((times[-1] for _, times in found), default=0) - newest_ns
         for cpu, times in found:
             cpu.n_old = max(bisect_right(times, begin) - 1, 0)
@@ -165,7 +166,7 @@ class RecordedPart:
             counts = read_stats(cpu.stats_since())
             overrun = counts.get("overrun", 0) + counts.get("commit overrun", 0)
             if is_cut:
-                counts, overrun = {}, cpu.moved.n_lost
+                counts, overrun = {}, cpu.n_lost
             dropped = counts.get("dropped events", 0)
             made.append(CpuStats(cpu.number, cpu.n_saved, cpu.n_records, overrun, dropped))
         return tuple(made)

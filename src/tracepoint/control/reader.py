@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Whole chunks of a compressed trace.dat, whatever the size of a page.
 _PAGES_A_BLOCK = 640
 # Of what is released as it is copied, whole chunks too: a block is written before its space is given back.
-_RELEASED_BYTES = 4 * 40960
+_RELEASED_BYTES = 40 * 4096
 # Of kernel/trace/trace.c: tracing_stats_read().
 _SINCE = re.compile(r"^(overrun|commit overrun|dropped events|read events): (\d+)$", re.MULTILINE)
 
@@ -45,6 +45,7 @@ class CpuReader:
     before: dict[str, int]
     after: str = ""
     n_records: int = 0
+    n_lost: int = 0
     moved: MovedPages = field(default_factory=MovedPages)
     n_old: int = 0
     end: DrainEnd | None = None
@@ -90,14 +91,16 @@ class CpuReader:
             return stamps_of(_mapped(stream), layout)
 
     def count(self, layout: PageLayout) -> dict[int, int]:
-        """Return the number of records of each event id in the pages, and keep their sum."""
+        """Return the records of each event id in the pages; keep their sum, and what heads say was lost."""
         if not self.n_saved:
             return {}
         with self.spool.open("rb") as stream:
             counts = IdCounts()
-            counts.add(_mapped(stream)[self.n_old * layout.page_size :], layout)
+            heads = counts.add(_mapped(stream)[self.n_old * layout.page_size :], layout).heads
         found = counts.by_id()
         self.n_records = sum(found.values())
+        # Some do not say how many.
+        self.n_lost = sum(max(head.lost, 0) for head in heads)
         return found
 
     def blocks(self, layout: PageLayout, releases: bool) -> Iterator[Buffer]:

@@ -9,11 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "drain.h"
-#include "head.h"
 
 /* Why moving ended; as in class DrainEnd of the twin. */
 enum { DRAIN_ENDED, DRAIN_NO_ROOM, DRAIN_SOURCE, DRAIN_TARGET };

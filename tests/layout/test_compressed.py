@@ -47,7 +47,7 @@ def zstd(data: bytes) -> bytes:
     library = load_zstd()
     if library is None:
         pytest.skip("no library for zstd: pip install zstandard")
-    return library.compress(data)
+    return library.compress(data, 3)
 
 
 PACKERS = {

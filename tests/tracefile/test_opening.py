@@ -19,7 +19,7 @@ from tracepoint.tracefile.compression import has_zstd
 
 PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
 if has_zstd():
-    PACKERS["zst"] = load_zstd().compress
+    PACKERS["zst"] = lambda data: load_zstd().compress(data, 3)
 
 
 @pytest.mark.parametrize("end", PACKERS)

@@ -119,10 +119,10 @@ def test_blocks_are_taken_one_by_one(version, compression):
     assert held == list(range(64))
 
 
-def test_compressed_data_comes_in_chunks_of_ten_pages():
-    content = replace(content_of(), buffers=(BufferContent((CpuPages(0, [bytes(4096 * 25)]),)),))
+def test_compressed_data_comes_in_chunks_of_forty_pages():
+    content = replace(content_of(), buffers=(BufferContent((CpuPages(0, [bytes(4096 * 90)]),)),))
     trace = read_tracedat(written(content, 7, "zlib"))
-    assert [len(block) // 4096 for block in trace.buffers[0].cpus[0].blocks()] == [10, 10, 5]
+    assert [len(block) // 4096 for block in trace.buffers[0].cpus[0].blocks()] == [40, 40, 10]
 
 
 def test_cpus_without_data_and_with_gaps():
@@ -349,6 +349,7 @@ def test_damaged_chunk_leaves_the_other_cpu(compression):
 def test_codecs_give_what_was_asked_for_or_an_error(name, data, noise, claimed):
     codec = codec_named(name)
     assert codec.expand(codec.compress(data), len(data)) == data
+    assert codec.expand(codec.compress_pages(data), len(data)) == data
     if claimed != len(data):
         with pytest.raises(DecodeError):
             codec.expand(codec.compress(data), claimed)

@@ -11,6 +11,7 @@ import lzma
 import struct
 import zlib
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,10 +42,13 @@ _LZ4_BOUND = _LZ4_BLOCK + _LZ4_BLOCK // 255 + 16
 
 
 class Zstd(NamedTuple):
-    """A library for zstd. `expand` gives up to a number of bytes; it raises ValueError for damaged data."""
+    """A library for zstd. `compress` takes a level (1 to 19, more is slower).
+
+    `expand` gives up to a number of bytes; it raises ValueError for damaged data.
+    """
 
     version: str
-    compress: Callable[[bytes | bytearray | memoryview], bytes]
+    compress: Callable[[bytes | bytearray | memoryview, int], bytes]
     expand: Callable[[bytes, int], bytes]
 
 
@@ -67,8 +71,13 @@ def load_zstd() -> Zstd | None:
     library = import_module(name)
     if name == "zstandard":
         version = ".".join(str(n) for n in library.ZSTD_VERSION)
-        return Zstd(version, library.ZstdCompressor().compress, _expand_zstandard(library))
+        return Zstd(version, _compress_zstandard(library), _expand_zstandard(library))
     return Zstd(library.zstd_version, library.compress, _expand_stdlib(library))
+
+
+def _compress_zstandard(library: Any) -> Callable[[bytes | bytearray | memoryview, int], bytes]:
+    made = cache(library.ZstdCompressor)
+    return lambda data, level: made(level).compress(data)
 
 
 def _expand_zstandard(library: Any) -> Callable[[bytes, int], bytes]:

@@ -12,22 +12,29 @@ from tracepoint.layout.compressed import find_zstd_name, load_zstd
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tracepoint.record.page import Buffer
+
 # More than any section of a real file: kallsyms of a large kernel has 20 MiB.
 MAX_SECTION = 1 << 27
 MAX_CHUNK = 1 << 26
+# In chunks of 40 pages, level 1 of zstd takes a sixth less time for pages than level 3 in chunks of 10, what
+# trace-cmd writes, and makes less of them: 39.5 instead of 40.3 MB of 373 MB.  Level 3 makes texts smaller.
+_ZSTD_TEXT_LEVEL, _ZSTD_PAGE_LEVEL = 3, 1
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
     """One compressor: its name and version as trace.dat has them, and both directions.
 
+    `compress` is for texts, `compress_pages` for the pages of a ring buffer.
     `expand` takes data and the number of bytes to expect; it raises DecodeError when there are
     more or fewer of them, or when they are no such data.
     """
 
     name: str
     version: str
-    compress: Callable[[bytes | bytearray | memoryview], bytes]
+    compress: Callable[[Buffer], bytes]
+    compress_pages: Callable[[Buffer], bytes]
     expand: Callable[[bytes, int], bytes]
 
 
@@ -50,7 +57,7 @@ def codec_named(name: str) -> Codec | None:
         case "none" | "":
             return None
         case "zlib":
-            return Codec("zlib", zlib.ZLIB_VERSION, zlib.compress, _expand_zlib)
+            return Codec("zlib", zlib.ZLIB_VERSION, zlib.compress, zlib.compress, _expand_zlib)
         case "zstd":
             return _zstd()
     raise DecodeError(f"compressed with {name!r}, which is not none, zlib or zstd")
@@ -80,4 +87,10 @@ def _zstd() -> Codec:
         except ValueError as error:
             raise DecodeError(f"compressed data is damaged: {error}") from None
 
-    return Codec("zstd", library.version, library.compress, expand)
+    def compress(data: Buffer) -> bytes:
+        return library.compress(data, _ZSTD_TEXT_LEVEL)
+
+    def compress_pages(data: Buffer) -> bytes:
+        return library.compress(data, _ZSTD_PAGE_LEVEL)
+
+    return Codec("zstd", library.version, compress, compress_pages, expand)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.content import BufferContent, TraceContent
 
 # Readers decompress a whole chunk to get at one page of it.
-_CHUNK = 10 * 4096
+_CHUNK = 40 * 4096
 _CLOCKS = ("local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc")
 # Names of other forms, whose readers would refuse the file.
 _OTHERS = frozenset(
@@ -322,7 +322,7 @@ def _write_chunks(writer: _Writer, blocks: Iterable[Buffer], codec: Codec, page_
     step = max(_CHUNK // page_size, 1) * page_size
     n_chunks = 0
     for piece in _regrouped(blocks, step):
-        packed = codec.compress(piece)
+        packed = codec.compress_pages(piece)
         writer.put(writer.number("II", len(packed), len(piece)) + packed)
         n_chunks += 1
     writer.patch(start, writer.number("I", n_chunks))

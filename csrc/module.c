@@ -76,7 +76,7 @@ PyType_Spec tp_filter_spec = {
 enum { MAX_FAULTS = 64 };
 
 static PyObject *fault_list; /* the last MAX_FAULTS: (event, where, text) */
-static unsigned long long n_faults;
+static _Atomic uint64_t n_faults;
 static PyObject *fault_hook; /* called with (event, where, text) for the first fault of an event, or NULL */
 
 int tp_faults_init(void)
@@ -117,6 +117,17 @@ static PyObject *exception_text(PyObject *type, PyObject *value, bool *is_interr
 	return PyUnicode_FromString(name);
 }
 
+/* Another thread may replace it meanwhile.  A new reference, or NULL. */
+static PyObject *take_fault_hook(void)
+{
+	PyObject *hook;
+
+	Py_BEGIN_CRITICAL_SECTION(fault_list);
+	hook = Py_XNewRef(fault_hook);
+	Py_END_CRITICAL_SECTION();
+	return hook;
+}
+
 void tp_keep_fault(PyObject *event, const char *where, bool is_first)
 {
 	PyObject *type, *value, *traceback;
@@ -124,15 +135,17 @@ void tp_keep_fault(PyObject *event, const char *where, bool is_first)
 	PyErr_Fetch(&type, &value, &traceback);
 	PyErr_NormalizeException(&type, &value, &traceback);
 	bool is_interrupt = type && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt);
-	n_faults++;
+	atomic_fetch_add(&n_faults, 1);
 	PyObject *text = exception_text(type, value, &is_interrupt);
 	PyObject *item = text ? Py_BuildValue("(OsO)", event, where, text) : NULL;
 	PyObject *done = item ? PyObject_CallMethod(fault_list, "append", "(O)", item) : NULL;
 	is_interrupt |= drop_exception();
 	Py_XDECREF(done);
-	done = is_first && fault_hook && item ? PyObject_CallObject(fault_hook, item) : NULL;
+	PyObject *hook = is_first && item ? take_fault_hook() : NULL;
+	done = hook ? PyObject_CallObject(hook, item) : NULL;
 	is_interrupt |= drop_exception();
 	Py_XDECREF(done);
+	Py_XDECREF(hook);
 	Py_XDECREF(item);
 	Py_XDECREF(text);
 	Py_XDECREF(type);
@@ -147,18 +160,24 @@ PyObject *tp_faults_get(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)
 {
 	PyObject *list = PySequence_List(fault_list);
 
-	return list ? Py_BuildValue("KN", n_faults, list) : NULL;
+	return list ? Py_BuildValue("KN", (unsigned long long)atomic_load(&n_faults), list) : NULL;
 }
 
 PyObject *tp_faults_clear(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-	n_faults = 0;
+	atomic_store(&n_faults, 0);
 	return PyObject_CallMethod(fault_list, "clear", NULL);
 }
 
 static PyObject *set_fault_hook(PyObject *Py_UNUSED(module), PyObject *hook)
 {
-	Py_XSETREF(fault_hook, hook == Py_None ? NULL : Py_NewRef(hook));
+	PyObject *old;
+
+	Py_BEGIN_CRITICAL_SECTION(fault_list);
+	old = fault_hook;
+	fault_hook = hook == Py_None ? NULL : Py_NewRef(hook);
+	Py_END_CRITICAL_SECTION();
+	Py_XDECREF(old);
 	Py_RETURN_NONE;
 }
 
@@ -185,6 +204,7 @@ static PyObject *synchronize(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
 		if (pause.tv_nsec < 2000000)
 			pause.tv_nsec *= 2;
 	}
+	tp_tables_collect();
 	Py_RETURN_NONE;
 }
 
@@ -246,6 +266,10 @@ static PyModuleDef_Slot module_slots[] = {
 	{ Py_mod_exec, (void *)module_exec },
 #if PY_VERSION_HEX >= 0x030C0000
 	{ Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED },
+#endif
+#ifdef Py_GIL_DISABLED
+	/* What one thread may change while others use it: docs/decisions/0024-speed.md. */
+	{ Py_mod_gil, Py_MOD_GIL_NOT_USED },
 #endif
 	{ 0, NULL },
 };

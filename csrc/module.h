@@ -11,6 +11,12 @@
 #define TP_ENTER_ORDER memory_order_relaxed
 #endif
 
+/* Python before 3.13 has the GIL instead. */
+#ifndef Py_BEGIN_CRITICAL_SECTION
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
+
 #include "filter.h"
 #include "thread.h"
 
@@ -35,6 +41,19 @@ extern PyType_Spec tp_tracepoint_spec;
 /* Names of threads: module_names.c. */
 bool tp_name_of_this_thread(char ret[TP_NAME_SIZE]);
 void tp_rename_rings(struct tp_buffer *buffer);
+
+/* PyDict_GetItemRef() of Python 3.13: a new reference, or NULL, without an exception where there is no such key. */
+static inline PyObject *tp_dict_get(PyObject *dict, PyObject *key)
+{
+	PyObject *found;
+
+#if PY_VERSION_HEX >= 0x030D0000
+	(void)PyDict_GetItemRef(dict, key, &found);
+#else
+	found = Py_XNewRef(PyDict_GetItemWithError(dict, key));
+#endif
+	return found;
+}
 
 PyObject *tp_stats_dict(const struct tp_ring_stats *stats);
 
@@ -72,6 +91,9 @@ void tp_keep_fault(PyObject *event, const char *where, bool is_first);
 PyObject *tp_faults_get(PyObject *module, PyObject *unused);
 PyObject *tp_faults_clear(PyObject *module, PyObject *unused);
 int tp_faults_init(void);
+
+/* Free the tables of events that were replaced and that nobody uses any more: module_fire.c. */
+void tp_tables_collect(void);
 
 PyObject *tp_poke(PyObject *module, PyObject *args);
 

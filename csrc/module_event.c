@@ -173,24 +173,28 @@ static PyObject *event_set_entries(PyObject *op, PyObject *entries)
 	struct table *table = PyMem_Calloc(1, sizeof(*table) + n * sizeof(struct entry));
 	if (!table)
 		return PyErr_NoMemory();
-	table->references = 1;
 	for (Py_ssize_t i = 0; i < n; i++) {
 		if (parse_entry(PyTuple_GET_ITEM(entries, i), &table->entries[i])) {
-			tp_table_release(table);
+			tp_table_free(table);
 			return NULL;
 		}
 		table->n_entries++;
 	}
-	struct table *old = self->table;
-	self->table = table;
-	*tp_event_call(self) = tp_quick_choose(self);
-	tp_table_release(old);
+	tp_quick_aim(self, table);
+	struct table *old;
+	Py_BEGIN_CRITICAL_SECTION(op);
+	old = atomic_exchange(&self->table, table);
+	tp_event_set_call(self, tp_quick_choose(self, table));
+	Py_END_CRITICAL_SECTION();
+	if (old)
+		tp_retire(&old->retired);
+	tp_tables_collect();
 	Py_RETURN_NONE;
 }
 
 static int event_bool(PyObject *op)
 {
-	return *tp_event_call((EventObject *)op) != tp_event_off;
+	return tp_event_call((EventObject *)op) != tp_event_off;
 }
 
 /* Everything that is not the mechanism is the control object's: register, enable, filter, ... */
@@ -281,9 +285,10 @@ static int event_traverse(PyObject *op, visitproc visit, void *arg)
 	Py_VISIT(self->assign);
 	Py_VISIT(self->condition);
 	Py_VISIT(self->control);
-	for (uint32_t i = 0; self->table && i < self->table->n_entries; i++) {
-		Py_VISIT(self->table->entries[i].first);
-		Py_VISIT(self->table->entries[i].second);
+	const struct table *table = atomic_load(&self->table);
+	for (uint32_t i = 0; table && i < table->n_entries; i++) {
+		Py_VISIT(table->entries[i].first);
+		Py_VISIT(table->entries[i].second);
 	}
 	return 0;
 }
@@ -291,11 +296,10 @@ static int event_traverse(PyObject *op, visitproc visit, void *arg)
 static int event_clear(PyObject *op)
 {
 	EventObject *self = (EventObject *)op;
-	struct table *table = self->table;
 
-	*tp_event_call(self) = tp_event_off;
-	self->table = NULL;
-	tp_table_release(table);
+	tp_event_set_call(self, tp_event_off);
+	/* Who fires the event holds it: nobody does, and the table may go at once. */
+	tp_table_free(atomic_exchange(&self->table, NULL));
 	Py_CLEAR(self->defaults);
 	Py_CLEAR(self->assign);
 	Py_CLEAR(self->condition);

@@ -16,9 +16,25 @@ struct entry {
 	uint32_t id;
 };
 
-/* What runs when the tracepoint fires, in order.  Never changed, only replaced as a whole. */
+/* Which of the ways in module_quick.c; TP_QUICK_NONE: tp_event_on(), or the event is off. */
+enum tp_quick_sort { TP_QUICK_NONE, TP_QUICK_INTEGERS, TP_QUICK_TEXT, TP_QUICK_MIXED, TP_QUICK_FILTERED };
+
+/* Where module_quick.c records: what it needs of the one entry of a table, which keeps it alive. */
+struct quick_target {
+	struct tp_buffer *buffer;
+	FilterObject *filter;
+	uint32_t buffer_index;
+	uint32_t id;
+	enum tp_quick_sort sort;
+};
+
+/*
+ * What runs when the tracepoint fires, in order.  Never changed, only replaced as a whole; the old one stays
+ * until no tracepoint that began before runs any more.
+ */
 struct table {
-	uint32_t references;
+	struct tp_retired retired; /* first */
+	struct quick_target target;
 	uint32_t n_entries;
 	struct entry entries[];
 };
@@ -42,12 +58,9 @@ struct quick_string {
 
 /* What module_quick.c needs of an event, in one place. */
 struct quick {
-	/* Of the one entry of the table, which keeps them alive. */
-	struct tp_buffer *buffer;
-	FilterObject *filter;
-	uint32_t buffer_index;
-	uint32_t id;
-	/* Of the event. */
+#ifndef Py_GIL_DISABLED
+	struct quick_target target; /* the table's, where the rest is */
+#endif
 	bool is_possible;
 	uint32_t n_args;
 	uint32_t size;
@@ -68,7 +81,7 @@ struct quick {
  */
 typedef struct {
 	PyTypeObject shape;
-	struct table *table;
+	_Atomic(struct table *) table;
 	PyObject *name;
 	PyObject *parameters; /* tuple of str */
 	PyObject *defaults;   /* dict of those that may be left out, or NULL */
@@ -81,14 +94,19 @@ typedef struct {
 	uint32_t size;    /* bytes of the fixed part with its tail padding */
 	uint32_t dynamic; /* where dynamic data begins */
 	bool has_holes;   /* bytes of the fixed part that no field covers */
-	uint64_t n_faults;
-	uint64_t n_nested;
+	_Atomic uint64_t n_faults;
+	_Atomic uint64_t n_nested;
 	struct quick quick;
 } EventObject;
 
-static inline vectorcallfunc *tp_event_call(EventObject *self)
+static inline vectorcallfunc tp_event_call(const EventObject *self)
 {
-	return &self->shape.tp_vectorcall;
+	return __atomic_load_n(&self->shape.tp_vectorcall, __ATOMIC_ACQUIRE);
+}
+
+static inline void tp_event_set_call(EventObject *self, vectorcallfunc call)
+{
+	__atomic_store_n(&self->shape.tp_vectorcall, call, __ATOMIC_RELEASE);
 }
 
 PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names);
@@ -96,9 +114,11 @@ PyObject *tp_event_off(PyObject *op, PyObject *const *args, size_t nargsf, PyObj
 /* Find out whether an event can be recorded the quick way.  Returns 0, or -1 with an exception set. */
 int tp_quick_init(EventObject *self);
 void tp_quick_free(EventObject *self);
-/* What runs when the event is called, now that its table is another. */
-vectorcallfunc tp_quick_choose(EventObject *self);
+/* Fill in the target of a table that nobody uses yet. */
+void tp_quick_aim(const EventObject *self, struct table *table);
+/* What runs when the event is called, now that this is its table. */
+vectorcallfunc tp_quick_choose(EventObject *self, const struct table *table);
 
-void tp_table_release(struct table *table);
+void tp_table_free(struct table *table);
 
 #endif

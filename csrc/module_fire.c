@@ -1,15 +1,27 @@
 /* Firing: probes run and records are written, in order of priority. */
 #include "module_event.h"
 
-void tp_table_release(struct table *table)
+void tp_table_free(struct table *table)
 {
-	if (!table || --table->references)
+	if (!table)
 		return;
 	for (uint32_t i = 0; i < table->n_entries; i++) {
 		Py_XDECREF(table->entries[i].first);
 		Py_XDECREF(table->entries[i].second);
 	}
 	PyMem_Free(table);
+}
+
+void tp_tables_collect(void)
+{
+	/* A finaliser may replace a table and come here again: it finds what was not taken yet. */
+	struct tp_retired *retired = tp_take_retired();
+
+	while (retired) {
+		struct tp_retired *next = retired->next;
+		tp_table_free((struct table *)retired);
+		retired = next;
+	}
 }
 
 /* ---- recording ---- */
@@ -69,7 +81,7 @@ static bool make_record(EventObject *self, PyObject *const *sources, Py_ssize_t 
 
 static void fault(EventObject *self, const char *where)
 {
-	tp_keep_fault(self->name, where, self->n_faults++ == 0);
+	tp_keep_fault(self->name, where, atomic_fetch_add(&self->n_faults, 1) == 0);
 }
 
 static void record_one(EventObject *self, const struct entry *entry, struct tp_record *record,
@@ -178,7 +190,8 @@ static bool condition_holds(EventObject *self, PyObject *const *args)
 
 static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thread, uint64_t begun)
 {
-	struct table *table = self->table;
+	/* Read after tp_thread_enter(): until tp_thread_leave() it stays, whatever replaces it. */
+	const struct table *table = atomic_load(&self->table);
 	unsigned char data[TP_PAGE_SIZE] __attribute__((aligned(8)));
 	struct tp_record record = { .room = TP_MAX_PAYLOAD, .data = data };
 	/* The record is made at the first entry that needs it, once for all buffers. */
@@ -186,7 +199,6 @@ static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thr
 
 	if (!table || (self->condition && !condition_holds(self, args)))
 		return;
-	table->references++;
 	const struct entry *end = table->entries + table->n_entries;
 	for (const struct entry *entry = table->entries; entry < end; entry++) {
 		if (entry->kind == ENTRY_PROBE) {
@@ -198,19 +210,18 @@ static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thr
 		if (state == MADE)
 			record_one(self, entry, &record, thread, begun);
 	}
-	tp_table_release(table);
 }
 
 /* A default that is called when the event fires gives its value; otherwise it is the value.  A new reference. */
 static PyObject *default_of(EventObject *self, PyObject *name)
 {
-	PyObject *found = self->defaults ? PyDict_GetItemWithError(self->defaults, name) : NULL;
+	PyObject *found = self->defaults ? tp_dict_get(self->defaults, name) : NULL;
 
-	if (found)
-		return PyCallable_Check(found) ? PyObject_CallNoArgs(found) : Py_NewRef(found);
-	if (!PyErr_Occurred())
+	if (found && PyCallable_Check(found))
+		Py_SETREF(found, PyObject_CallNoArgs(found));
+	else if (!found && !PyErr_Occurred())
 		PyErr_Format(PyExc_TypeError, "argument %U is missing", name);
-	return NULL;
+	return found;
 }
 
 /*
@@ -293,12 +304,12 @@ PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObje
 	PyObject *placed[MAX_ARGS];
 
 	if (names && place_keywords(self, args, PyVectorcall_NARGS(nargsf), names, placed))
-		return (*tp_event_call(self))(op, placed, self->n_parameters, NULL);
+		return tp_event_call(self)(op, placed, self->n_parameters, NULL);
 	struct tp_thread *thread = tp_thread_get();
 	Py_ssize_t n_args = PyVectorcall_NARGS(nargsf);
 
 	if (!thread || thread->depth >= TP_MAX_DEPTH) {
-		self->n_nested++;
+		atomic_fetch_add(&self->n_nested, 1);
 		Py_RETURN_NONE;
 	}
 	uint64_t begun = atomic_load_explicit(&tp_generation, memory_order_relaxed);
@@ -308,6 +319,8 @@ PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObje
 	else
 		fire_bound(self, args, n_args, names, thread, begun);
 	tp_thread_leave(thread);
+	if (atomic_load_explicit(&tp_has_retired, memory_order_relaxed) && !thread->depth)
+		tp_tables_collect();
 	Py_RETURN_NONE;
 }
 

@@ -11,15 +11,19 @@
 /* threading._active: the running threads by their identifiers. */
 static PyObject *active_threads(void)
 {
-	static PyObject *active;
+	static _Atomic(PyObject *) known;
+	PyObject *active = atomic_load(&known), *none = NULL;
 
-	if (!active) {
-		PyObject *threading = PyImport_ImportModule("threading");
-		active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
-		Py_XDECREF(threading);
-		if (active && !PyDict_Check(active))
-			Py_CLEAR(active);
-	}
+	if (active)
+		return active;
+	PyObject *threading = PyImport_ImportModule("threading");
+	active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
+	Py_XDECREF(threading);
+	if (active && !PyDict_Check(active))
+		Py_CLEAR(active);
+	/* Without the GIL another thread may have been faster. */
+	if (active && !atomic_compare_exchange_strong(&known, &none, active))
+		Py_SETREF(active, Py_NewRef(none));
 	PyErr_Clear();
 	return active;
 }
@@ -76,8 +80,7 @@ bool tp_name_of_this_thread(char ret[TP_NAME_SIZE])
 		return false;
 	PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
 	if (ident)
-		thread = PyDict_GetItemWithError(active, ident);
-	Py_XINCREF(thread);
+		thread = tp_dict_get(active, ident);
 	Py_XDECREF(ident);
 	PyErr_Clear();
 	bool is_found = thread && name_of(thread, ret);

@@ -64,6 +64,7 @@ int tp_quick_init(EventObject *self)
 		else
 			*quick->strings_end++ = (struct quick_string){ (uint8_t)field->source, field->offset };
 	}
+	quick->text = *quick->strings;
 	return 0;
 }
 
@@ -74,8 +75,6 @@ void tp_quick_free(EventObject *self)
 }
 
 /* ---- firing ---- */
-
-enum sort { INTEGERS, TEXT, MIXED, FILTERED };
 
 /* As in struct tp_record. */
 struct place {
@@ -135,19 +134,18 @@ static tp_always_inline bool put_strings(const struct quick *quick, PyObject *co
 	return true;
 }
 
-static tp_always_inline bool fill(const struct quick *quick, PyObject *const *args, int32_t tid, enum sort sort,
-				  struct text text, struct place *place)
+static tp_always_inline bool fill(const struct quick *quick, PyObject *const *args, uint64_t common,
+				  enum tp_quick_sort sort, struct text text, struct place *place)
 {
 	const struct quick_int *number = quick->ints, *end = quick->ints_end;
-	uint64_t common = (uint64_t)(uint32_t)tid << 32 | quick->id;
 
 	memcpy(place->data, &common, sizeof(common));
 	for (; number < end; number++)
 		if (tp_unlikely(!put_int(number, args[number->source], place->data)))
 			return false;
-	if (sort == INTEGERS)
+	if (sort == TP_QUICK_INTEGERS)
 		return true;
-	if (sort == TEXT)
+	if (sort == TP_QUICK_TEXT)
 		put_text(quick->text.offset, text, place);
 	else if (tp_unlikely(!put_strings(quick, args, place)))
 		return false;
@@ -156,16 +154,17 @@ static tp_always_inline bool fill(const struct quick *quick, PyObject *const *ar
 	return true;
 }
 
-static tp_always_inline uint64_t now(const struct quick *quick, int clock)
+static tp_always_inline uint64_t now(const struct quick_target *target, int clock)
 {
 	if (tp_likely(clock == TP_CLOCK_MONO))
 		return tp_clock_ns(CLOCK_MONOTONIC);
-	return tp_clock_now(clock, &quick->buffer->counter);
+	return tp_clock_now(clock, &target->buffer->counter);
 }
 
-/* Make the record at a time that is known; FILTERED asks for it only when the filter lets the record pass. */
-static tp_always_inline bool make(const struct quick *quick, PyObject *const *args, enum sort sort,
-				  const struct tp_thread *thread, struct tp_ring *ring, int clock, uint64_t stamp)
+/* Make the record at a time that is known; TP_QUICK_FILTERED asks for it only when the filter lets the record pass. */
+static tp_always_inline bool make(const struct quick *quick, const struct quick_target *target,
+				  PyObject *const *args, enum tp_quick_sort sort, const struct tp_thread *thread,
+				  struct tp_ring *ring, int clock, uint64_t stamp)
 {
 	struct tp_quick_size size = quick->whole;
 	int32_t cpu = tp_cpu_at(thread->cpu);
@@ -173,7 +172,7 @@ static tp_always_inline bool make(const struct quick *quick, PyObject *const *ar
 	uint32_t at;
 
 	/* The only string determines the length of the event before it begins. */
-	if (sort == TEXT) {
+	if (sort == TP_QUICK_TEXT) {
 		if (tp_unlikely(!look_at(args[quick->text.source], quick->text_max, &text)))
 			return false;
 		/* Not 8, which tp_quick_size() would watch for: 8 come before, and 4 describe the string. */
@@ -184,93 +183,132 @@ static tp_always_inline bool make(const struct quick *quick, PyObject *const *ar
 	if (tp_unlikely(!to))
 		return false;
 	struct place place = { to, quick->size, quick->dynamic, tp_quick_room(at) };
-	if (tp_unlikely(!fill(quick, args, thread->tid, sort, text, &place))) {
+	uint64_t common = (uint64_t)(uint32_t)thread->tid << 32 | target->id;
+	if (tp_unlikely(!fill(quick, args, common, sort, text, &place))) {
 		tp_ring_leave_quickly(ring);
 		return false;
 	}
-	if (sort == FILTERED) {
+	if (sort == TP_QUICK_FILTERED) {
 		struct tp_record record = { .size = place.size, .data = place.data };
-		if (!tp_filter_passes(quick->filter, &record, cpu, ring)) {
+		if (!tp_filter_passes(target->filter, &record, cpu, ring)) {
 			tp_ring_leave_quickly(ring);
 			return true;
 		}
-		stamp = now(quick, clock);
+		stamp = now(target, clock);
 	}
-	if (sort == MIXED || sort == FILTERED)
+	if (sort == TP_QUICK_MIXED || sort == TP_QUICK_FILTERED)
 		size = tp_quick_size(place.size);
 	return tp_ring_end_quickly(ring, at, to, size, stamp);
 }
 
-static tp_always_inline bool record(const struct quick *quick, PyObject *const *args, enum sort sort)
+static tp_always_inline bool record_to(const struct quick *quick, const struct quick_target *target,
+				       PyObject *const *args, enum tp_quick_sort sort, struct tp_thread *thread)
 {
-	const struct tp_thread *thread = tp_this_thread;
-
-	if (tp_unlikely(!thread || thread->depth >= TP_MAX_DEPTH))
+	struct tp_ring_node *node = thread->rings[target->buffer_index];
+	if (tp_unlikely(!node || !atomic_load_explicit(&target->buffer->is_on, memory_order_relaxed)))
 		return false;
-	struct tp_ring_node *node = thread->rings[quick->buffer_index];
-	if (tp_unlikely(!node || !atomic_load_explicit(&quick->buffer->is_on, memory_order_relaxed)))
-		return false;
-	int clock = atomic_load_explicit(&quick->buffer->clock, memory_order_relaxed);
+	int clock = atomic_load_explicit(&target->buffer->clock, memory_order_relaxed);
 	if (tp_unlikely(clock == TP_CLOCK_COUNTER))
 		/* It counts how often it is asked, which is once for an event. */
 		return false;
 	/* First: the counter waits for what was begun before it, and what follows need not wait for the counter. */
-	uint64_t stamp = sort == FILTERED ? 0 : now(quick, clock);
-	return make(quick, args, sort, thread, &node->ring, clock, stamp);
+	uint64_t stamp = sort == TP_QUICK_FILTERED ? 0 : now(target, clock);
+	return make(quick, target, args, sort, thread, &node->ring, clock, stamp);
+}
+
+static tp_always_inline bool record(const EventObject *self, PyObject *const *args, enum tp_quick_sort sort)
+{
+	struct tp_thread *thread = tp_this_thread;
+
+	if (tp_unlikely(!thread || thread->depth >= TP_MAX_DEPTH))
+		return false;
+#ifdef Py_GIL_DISABLED
+	/* Another thread may replace the table meanwhile, also with one that this way is not for. */
+	uint64_t begun = atomic_load_explicit(&tp_generation, memory_order_relaxed);
+	tp_thread_enter(thread);
+	const struct table *table = atomic_load(&self->table);
+	bool is_done = table && table->target.sort == sort && tp_buffer_takes(table->target.buffer, begun) &&
+		       record_to(&self->quick, &table->target, args, sort, thread);
+	tp_thread_leave(thread);
+	return is_done;
+#else
+	return record_to(&self->quick, &self->quick.target, args, sort, thread);
+#endif
 }
 
 static tp_always_inline PyObject *call(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names,
-				       enum sort sort)
+				       enum tp_quick_sort sort)
 {
-	const struct quick *quick = &((EventObject *)op)->quick;
+	const EventObject *self = (EventObject *)op;
+	uint32_t n_args = self->quick.n_args;
 
-	if (tp_unlikely(names || PyVectorcall_NARGS(nargsf) != quick->n_args))
+	if (tp_unlikely(names || PyVectorcall_NARGS(nargsf) != n_args))
 		return tp_event_on(op, args, nargsf, names);
-	if (tp_unlikely(!record(quick, args, sort)))
-		return tp_event_on(op, args, quick->n_args, NULL);
+	if (tp_unlikely(!record(self, args, sort)))
+		return tp_event_on(op, args, n_args, NULL);
 	Py_RETURN_NONE;
 }
 
 static PyObject *call_integers(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
 {
-	return call(op, args, nargsf, names, INTEGERS);
+	return call(op, args, nargsf, names, TP_QUICK_INTEGERS);
 }
 
 static PyObject *call_text(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
 {
-	return call(op, args, nargsf, names, TEXT);
+	return call(op, args, nargsf, names, TP_QUICK_TEXT);
 }
 
 static PyObject *call_mixed(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
 {
-	return call(op, args, nargsf, names, MIXED);
+	return call(op, args, nargsf, names, TP_QUICK_MIXED);
 }
 
 static PyObject *call_filtered(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
 {
-	return call(op, args, nargsf, names, FILTERED);
+	return call(op, args, nargsf, names, TP_QUICK_FILTERED);
 }
 
-vectorcallfunc tp_quick_choose(EventObject *self)
+static enum tp_quick_sort sort_of(const EventObject *self, const struct table *table)
 {
-	const struct entry *entry = self->table->entries;
-	struct quick *quick = &self->quick;
+	const struct quick *quick = &self->quick;
 
-	if (!self->table->n_entries)
-		return tp_event_off;
-	if (!quick->is_possible || self->table->n_entries > 1 || entry->kind != ENTRY_RECORD)
-		return tp_event_on;
-	quick->buffer = ((BufferObject *)entry->first)->buffer;
-	quick->buffer_index = quick->buffer->index;
-	quick->id = (uint16_t)entry->id;
-	quick->filter = (FilterObject *)entry->second;
-	if (quick->filter)
-		return call_filtered;
+	if (!quick->is_possible || table->n_entries != 1 || table->entries->kind != ENTRY_RECORD)
+		return TP_QUICK_NONE;
+	if (table->entries->second)
+		return TP_QUICK_FILTERED;
 	/* Without fields nothing would write what rounds the event up: call_mixed() clears that. */
-	if (quick->strings == quick->strings_end && quick->ints != quick->ints_end)
-		return call_integers;
 	if (quick->strings == quick->strings_end)
-		return call_mixed;
-	quick->text = *quick->strings;
-	return quick->strings + 1 == quick->strings_end ? call_text : call_mixed;
+		return quick->ints == quick->ints_end ? TP_QUICK_MIXED : TP_QUICK_INTEGERS;
+	return quick->strings + 1 == quick->strings_end ? TP_QUICK_TEXT : TP_QUICK_MIXED;
+}
+
+void tp_quick_aim(const EventObject *self, struct table *table)
+{
+	struct quick_target *target = &table->target;
+	const struct entry *entry = table->entries;
+
+	target->sort = sort_of(self, table);
+	if (target->sort == TP_QUICK_NONE)
+		return;
+	target->buffer = ((BufferObject *)entry->first)->buffer;
+	target->buffer_index = target->buffer->index;
+	target->id = (uint16_t)entry->id;
+	target->filter = (FilterObject *)entry->second;
+}
+
+vectorcallfunc tp_quick_choose(EventObject *self, const struct table *table)
+{
+	static const vectorcallfunc calls[] = { [TP_QUICK_NONE] = tp_event_on,
+						[TP_QUICK_INTEGERS] = call_integers,
+						[TP_QUICK_TEXT] = call_text,
+						[TP_QUICK_MIXED] = call_mixed,
+						[TP_QUICK_FILTERED] = call_filtered };
+
+	if (!table->n_entries)
+		return tp_event_off;
+#ifndef Py_GIL_DISABLED
+	self->quick.target = table->target;
+#endif
+	return calls[table->target.sort];
 }

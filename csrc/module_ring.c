@@ -88,9 +88,12 @@ static PyObject *ring_reserve(PyObject *op, PyObject *args)
 		PyBuffer_Release(&payload);
 		return NULL;
 	}
-	unsigned char *to = tp_ring_reserve(&self->ring, payload.len, stamp, cpu);
+	unsigned char *to;
+	Py_BEGIN_CRITICAL_SECTION(op);
+	to = tp_ring_reserve(&self->ring, payload.len, stamp, cpu);
 	if (to)
 		memcpy(to, payload.buf, payload.len);
+	Py_END_CRITICAL_SECTION();
 	size_t length = payload.len;
 	PyBuffer_Release(&payload);
 	if (!to)
@@ -118,19 +121,25 @@ static PyObject *ring_commit(PyObject *op, PyObject *args)
 {
 	RingObject *self = (RingObject *)op;
 	Py_ssize_t length;
-	void *payload = token_payload(self, args, &length);
+	void *payload;
 
-	if (!payload)
-		return NULL;
-	tp_ring_commit(&self->ring, payload);
-	Py_RETURN_NONE;
+	Py_BEGIN_CRITICAL_SECTION(op);
+	payload = token_payload(self, args, &length);
+	if (payload)
+		tp_ring_commit(&self->ring, payload);
+	Py_END_CRITICAL_SECTION();
+	return payload ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *ring_read(PyObject *op, PyObject *Py_UNUSED(unused))
 {
 	unsigned char page[TP_PAGE_SIZE] __attribute__((aligned(8)));
+	int size;
 
-	return tp_as_page(page, tp_ring_read(&((RingObject *)op)->ring, page));
+	Py_BEGIN_CRITICAL_SECTION(op);
+	size = tp_ring_read(&((RingObject *)op)->ring, page);
+	Py_END_CRITICAL_SECTION();
+	return tp_as_page(page, size);
 }
 
 static bool peek_step(void *of, struct tp_peek *peek)
@@ -146,7 +155,9 @@ static PyObject *ring_peek(PyObject *op, PyObject *Py_UNUSED(unused))
 
 static PyObject *ring_clear(PyObject *op, PyObject *Py_UNUSED(unused))
 {
+	Py_BEGIN_CRITICAL_SECTION(op);
 	tp_ring_clear(&((RingObject *)op)->ring);
+	Py_END_CRITICAL_SECTION();
 	Py_RETURN_NONE;
 }
 

@@ -19,9 +19,11 @@ _Thread_local struct tp_thread *tp_this_thread __attribute__((tls_model("initial
 _Thread_local struct tp_thread *tp_this_thread;
 #endif
 _Atomic uint64_t tp_generation = 1;
+_Atomic bool tp_has_retired;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the two lists below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the lists below */
 static struct tp_thread *threads;
+static struct tp_retired *all_retired;
 static struct tp_buffer *buffers[TP_MAX_BUFFERS];
 static pthread_key_t thread_key;
 static tp_name_hook name_hook;
@@ -112,17 +114,56 @@ uint64_t tp_grace_begin(void)
 	return atomic_fetch_add(&tp_generation, 1) + 1;
 }
 
+/* The generation in which the oldest tracepoint that still runs began; the lock is held. */
+static uint64_t oldest_active(void)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (struct tp_thread *thread = threads; thread; thread = thread->next) {
+		uint64_t active = atomic_load(&thread->active);
+		if (active && active < oldest)
+			oldest = active;
+	}
+	return oldest;
+}
+
 bool tp_grace_over(uint64_t generation)
 {
-	bool is_over = true;
-
 	pthread_mutex_lock(&lock);
-	for (struct tp_thread *thread = threads; thread && is_over; thread = thread->next) {
-		uint64_t active = atomic_load(&thread->active);
-		is_over = !active || active >= generation;
-	}
+	bool is_over = oldest_active() >= generation;
 	pthread_mutex_unlock(&lock);
 	return is_over;
+}
+
+void tp_retire(struct tp_retired *retired)
+{
+	pthread_mutex_lock(&lock);
+	retired->generation = tp_grace_begin();
+	retired->next = all_retired;
+	all_retired = retired;
+	atomic_store(&tp_has_retired, true);
+	pthread_mutex_unlock(&lock);
+}
+
+struct tp_retired *tp_take_retired(void)
+{
+	struct tp_retired *taken = NULL;
+
+	pthread_mutex_lock(&lock);
+	uint64_t oldest = oldest_active();
+	for (struct tp_retired **at = &all_retired; *at;) {
+		struct tp_retired *retired = *at;
+		if (retired->generation > oldest) {
+			at = &retired->next;
+			continue;
+		}
+		*at = retired->next;
+		retired->next = taken;
+		taken = retired;
+	}
+	atomic_store(&tp_has_retired, all_retired != NULL);
+	pthread_mutex_unlock(&lock);
+	return taken;
 }
 
 /* ---- rings ---- */

@@ -104,6 +104,18 @@ static inline void tp_thread_leave(struct tp_thread *thread)
 uint64_t tp_grace_begin(void);
 bool tp_grace_over(uint64_t generation);
 
+/* What was replaced, and is freed when no tracepoint that began before runs any more. */
+struct tp_retired {
+	struct tp_retired *next;
+	uint64_t generation;
+};
+
+extern _Atomic bool tp_has_retired;
+
+void tp_retire(struct tp_retired *retired);
+/* A list of those that nobody uses any more, for the caller to free. */
+struct tp_retired *tp_take_retired(void);
+
 struct tp_buffer *tp_buffer_create(uint32_t n_pages, uint32_t flags, enum tp_clock clock, const char *directory);
 void tp_buffer_destroy(struct tp_buffer *buffer);
 /* NULL with errno set where no ring can be made; the event is counted as dropped. */

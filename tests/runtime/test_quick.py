@@ -207,6 +207,39 @@ def test_off_and_on(c_core):
     assert [struct.unpack_from("<I", r, 8)[0] for _, r in records(buffer)] == [1, 3]
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("kinds", [[(INT, 8, 0)], [(INT, 8, 0), (STRING, 4, 0)], [(STRING, 4, 0)] * 2])
+def test_none_is_lost_while_entries_change(c_core, kinds):
+    """Threads fire while what an event records into changes, and goes: without the GIL at the same time."""
+    fields, size, dynamic = lay_out(kinds)
+    event = c_core.Tracepoint(f"quick:e{next(NUMBERS)}", tuple(f[0] for f in fields), fields, size, dynamic)
+    everything = c_core.Buffer(4_000, overwrite=False, clock="mono")
+    layout = EventFormat("b", "e", (FieldFormat("common_pid", "int", 4, 4, True),), "", n_common=0)
+    passes = c_core.Filter(compile_filter(parse_filter("common_pid != 0", layout)).pack())
+    always, n_events, n_threads, n_probed = ("record", everything, 7, None), 50_000, 3, itertools.count()
+    event.set_entries((always,))
+    values = [n if k[0] == INT else "text" for n, k in enumerate(kinds, 1)]
+
+    def fire():
+        for _ in range(n_events):
+            event(*values)
+
+    threads = [threading.Thread(target=fire) for _ in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        event.set_entries((always, ("record", c_core.Buffer(4), 8, None)))
+        event.set_entries((("record", everything, 7, passes),))
+        event.set_entries((always, ("probe", lambda *_: next(n_probed))))
+        event.set_entries((always,))
+        c_core.synchronize()
+    for thread in threads:
+        thread.join()
+    found = [data for _, data in records(everything)]
+    assert (len(found), everything.stats()["dropped"], event.n_faults) == (n_events * n_threads, 0, 0)
+    assert len({data[:4] + data[8:] for data in found}) == 1
+
+
 class TestLocalClock:
     """It tells CLOCK_MONOTONIC's time, whatever it is read from."""
 

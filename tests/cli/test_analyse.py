@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import struct
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from analysis.making import Schedule
 from analysis.test_sched import lossy, x1
 from tracefile.making import GOLDEN
+from tracepoint.tracefile.tracedat import read_tracedat
 
 CUT = str(GOLDEN / "cut.v6.dat")
 
@@ -96,6 +99,41 @@ def test_a_missing_event_is_named_with_what_it_gives(run, made):
 def test_a_choice_that_matches_nothing_ends_with_1(run, made, words, said, form):
     status, _, err = run("sched", made(x1()), *words, "--format", form)
     assert (status, said in err) == (1, True)
+
+
+def damaged(tmp_path, *, at, value):
+    """The recording with eight bytes of the last page of its first CPU changed."""
+    data = bytearray(Path(CUT).read_bytes())
+    cpu = read_tracedat(bytes(data)).buffers[0].cpus[0]
+    struct.pack_into("<Q", data, cpu.offset + cpu.size - 4096 + at, value)
+    path = tmp_path / "damaged.dat"
+    path.write_bytes(data)
+    return path
+
+
+def test_a_span_that_a_damaged_time_stretches_is_said_with_the_figures(run, run_command, tmp_path):
+    """A silent -q leaves what the figures are of beside them."""
+    path = damaged(tmp_path, at=0, value=1 << 45)
+    said = "is not known for 100.00 % of the span from 10.629676 to 35184."
+    status, text, err = run("sched", "-q", path)
+    assert (status, err) == (0, "")
+    assert text.startswith(f"what CPUs did {said}")
+    assert said not in run("sched", path)[2]
+    assert said in " ".join(json.loads(run("sched", path, "--format", "json")[1])["notes"])
+    assert "not known" not in run("sched", path, "--to", "11")[1]
+    assert "not known" not in run("sched", CUT)[1]
+    assert f"after: what CPUs did {said}" in run_command("compare", CUT, path)[1]
+
+
+def test_damage_is_said_with_the_figures(run, tmp_path):
+    path = damaged(tmp_path, at=8, value=5000)
+    said = "1 place of the recording could not be read: shares are of the span from 10.629676 to 10.698720 s"
+    status, text, err = run("sched", "-q", path)
+    assert (status, err) == (0, "")
+    assert text.startswith(said)
+    assert said not in run("sched", path)[2]
+    assert said in run("sched", path, "--format", "folded")[2]
+    assert json.loads(run("sched", path, "--format", "json")[1])["notes"][0].startswith(said)
 
 
 def test_a_choice_that_matches_ends_with_0(run, made):

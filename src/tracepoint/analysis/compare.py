@@ -122,6 +122,11 @@ class Comparison(Report):
         """No rows: they are in the tables of both reports."""
         return {}
 
+    def cautions(self) -> Iterator[str]:
+        """Yield the notes that belong to the figures of either report."""
+        for word, report in zip(("before", "after"), self._both, strict=True):
+            yield from (f"{word}: {note}" for note in report.cautions())
+
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures of either report."""
         for word, report in zip(("before", "after"), self._both, strict=True):

@@ -91,6 +91,11 @@ class Coverage(NamedTuple):
         return self.stop - self.start
 
     @property
+    def span_text(self) -> str:
+        """The time that was looked at in words."""
+        return f"span from {self.start / SECOND_NS:.6f} to {self.stop / SECOND_NS:.6f} s"
+
+    @property
     def seconds(self) -> float:
         """The time that was looked at in seconds, which figures are divided by: never 0."""
         return max(self.duration, 1) / SECOND_NS

@@ -64,9 +64,17 @@ class Report(ABC):
             for one in self.sections()
         )
 
-    def notes(self) -> Iterator[str]:
-        """Yield what limits the figures: lost and missing events; an analysis adds its own."""
+    def cautions(self) -> Iterator[str]:
+        """Yield the notes that belong to the figures, which are shown with them whatever else is silenced."""
         coverage = self.coverage
+        if coverage.n_damaged:
+            places = counted(coverage.n_damaged, "place")
+            yield f"{places} of the recording could not be read: shares are of the {coverage.span_text}"
+
+    def notes(self) -> Iterator[str]:
+        """Yield what limits the figures: damage, lost and missing events; an analysis adds its own."""
+        coverage = self.coverage
+        yield from self.cautions()
         if not coverage.is_complete:
             lost = "some" if coverage.n_lost == LOST_UNKNOWN else f"{coverage.n_lost:,}"
             n_gaps = sum(map(len, coverage.gaps.values()))

@@ -21,7 +21,7 @@ _BAR_WIDTH = 40
 
 
 def report_lines(report: Report, choice: Choice, *, has_histograms: bool = False) -> Iterator[str]:
-    """Yield the lines of a report: its sections, with what `choice` chooses.
+    """Yield the lines of a report: cautions, then its sections with what `choice` chooses.
 
     With `has_histograms` distributions have a histogram for each of their groups.
     """
@@ -32,6 +32,8 @@ def report_lines(report: Report, choice: Choice, *, has_histograms: bool = False
             continue
         if not is_first:
             yield ""
+        elif cautions := list(report.cautions()):
+            yield from (*cautions, "")
         is_first = False
         yield section.title
         yield from lines

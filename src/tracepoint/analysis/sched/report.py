@@ -60,6 +60,8 @@ class ReadInParts(NamedTuple):
 
 # A lost switch hides the latency of the thread that it put on a CPU, and of the one that it took off.
 _HIDDEN_BY_EVENT = 2
+# Of the time of all CPUs; the ends of a short recording are less of it.
+_MUCH_UNKNOWN = 0.9
 
 
 class SchedReport(Report):
@@ -131,6 +133,17 @@ class SchedReport(Report):
             found += path_sections(self._path_of(self._critical), self._rows.task_of, choice)
         # CPUs come first; what a thread did and waited for is of all CPUs that it was on.
         return [found[0], *(choice.whole(section, is_of_tasks=False) for section in found[1:])]
+
+    def cautions(self) -> Iterator[str]:
+        """Yield the notes that belong to the figures: also where those of CPUs say nearly nothing."""
+        yield from super().cautions()
+        whole, unknown = self.coverage.duration * len(self.cpus), sum(use.unknown for use in self.cpus)
+        if whole and unknown > whole * _MUCH_UNKNOWN:
+            share = f"{100 * unknown / whole:.2f} %"
+            yield (
+                f"what CPUs did is not known for {share} of the {self.coverage.span_text}: losses hide it, "
+                "or a damaged time stretches the span; --from and --to choose a part"
+            )
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, missing events, sleeps without a wake-up."""

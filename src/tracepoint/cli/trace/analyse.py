@@ -135,7 +135,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         choice = Choice(args.cpu, args.pid, None if args.all or args.format == "json" else MAX_ROWS)
         for line in _lines(report, choice, args):
             out.line(line)
-        for note in report.notes():
+        # Those of the text are with its figures, where -q does not silence them.
+        cautions = set(report.cautions()) if args.format == "text" else set()
+        for note in (note for note in report.notes() if note not in cautions):
             out.say(f"tracepoint: {note}")
         warn_of_damage(args.file, file.damage, out)
         if not report.has_figures:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _BUFFER = re.compile(r"\A\s*Buffer: (.*?)\s*\Z", re.DOTALL)
 _VARIABLE = re.compile(r" ([a-z_]+)=0x([0-9a-f]{1,16})\b")
 _SETTING = re.compile(r" (tracer|options)=(\S{0,4096})")
+_CPU = re.compile(r"\A\s*CPU: (\d{1,9})$", re.MULTILINE)
 _COUNT = re.compile(r"^([a-z ]+): (\d{1,19})$", re.MULTILINE)
 
 
@@ -178,15 +179,25 @@ def _own_versions(options: Iterable[Option]) -> list[str]:
     return [text for text in texts if text.startswith("tracepoint")]
 
 
-def losses_of(options: Iterable[Option], instance: str = "") -> Losses:
-    """Return what the options CPUSTAT say that one buffer lost."""
-    sums = {"overrun": 0, "commit overrun": 0, "dropped events": 0}
+def stats_by_cpu(options: Iterable[Option], instance: str = "") -> dict[int, dict[str, int]]:
+    """Return what the options CPUSTAT say of each CPU of one buffer, as `read_stats` gives it."""
+    found: dict[int, dict[str, int]] = {}
     shown = ""
     for option in find_options(options, OptionId.CPUSTAT):
-        found = _BUFFER.match(option.text)
-        if found is not None:
-            shown = found[1]
+        buffer = _BUFFER.match(option.text)
+        if buffer is not None:
+            shown = buffer[1]
         elif shown == instance:
-            counts = read_stats(option.text)
-            sums = {name: value + counts.get(name, 0) for name, value in sums.items()}
-    return Losses(*sums.values())
+            cpu = _CPU.match(option.text)
+            # One without a number would be lost beside another.
+            own = found.setdefault(int(cpu[1]) if cpu else -1, {})
+            for name, value in read_stats(option.text).items():
+                own[name] = own.get(name, 0) + value
+    return found
+
+
+def losses_of(options: Iterable[Option], instance: str = "") -> Losses:
+    """Return what the options CPUSTAT say that one buffer lost."""
+    counts = stats_by_cpu(options, instance).values()
+    names = ("overrun", "commit overrun", "dropped events")
+    return Losses(*(sum(own.get(name, 0) for own in counts) for name in names))

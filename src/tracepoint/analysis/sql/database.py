@@ -6,6 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.registry import analyse
+from tracepoint.analysis.sql.events import (
+    NO_ARGUMENTS,
+    arguments_sql,
+    event_names,
+    event_rows,
+    statistics,
+    statistics_table,
+)
 from tracepoint.analysis.sql.macros import MACROS
 from tracepoint.analysis.sql.views import TABLES, UNIONS, VIEWS
 from tracepoint.convert.sql import WORD, TraceDatabase, quoted
@@ -40,6 +48,10 @@ class AnalysisDatabase(TraceDatabase):
         self._made: dict[str, Callable[[], ColumnTable]] = {
             "trace_bounds": self._bounds,
             "task_process": self._processes,
+            "event_rows": lambda: event_rows(trace),
+            "event_names": lambda: event_names(trace),
+            "rss_rows": self._sizes,
+            "stats": lambda: statistics_table(statistics(trace)),
         }
 
     def define(self, query: str) -> None:
@@ -57,16 +69,12 @@ class AnalysisDatabase(TraceDatabase):
         if name in self._defined:
             return
         self._defined.add(name)
-        if name in VIEWS or name in MACROS:
-            sql = VIEWS.get(name) or MACROS[name]
-            used = _names(sql) - {name}
-            for word in used:
-                self._define(word)
-            reasons = [self._reasons[word] for word in sorted(used) if word in self._reasons]
-            if reasons:
-                self._reasons[name] = reasons[0]
-            else:
-                self.execute(f"create or replace view {name} as {sql}" if name in VIEWS else sql)
+        if name in VIEWS:
+            self._view(name)
+        elif name in MACROS:
+            self._make_macro(name)
+        elif name == "args":
+            self._view_arguments()
         elif name in UNIONS:
             self._put_together(name)
         elif name in TABLES or name in self._made:
@@ -78,15 +86,42 @@ class AnalysisDatabase(TraceDatabase):
             self.add_table(f"made:{name}", table)
             self.execute(f"create or replace view {name} as from {quoted(f'made:{name}')}")
 
+    def _view(self, name: str) -> None:
+        reasons = self._define_words(VIEWS[name], name)
+        try:
+            self.execute(f"create or replace view {name} as {VIEWS[name]}")
+        except self._duckdb.Error:
+            # A word may be the name of a column too: only now is it known that the table is needed.
+            if not reasons:
+                raise
+            self._reasons[name] = reasons[0]
+
+    def _make_macro(self, name: str) -> None:
+        reasons = self._define_words(MACROS[name], name)
+        if name == "extract_arg" and not self._has_variants:
+            reasons = ["DuckDB 1.5 or later has values of any type: pip install -U duckdb"]
+        if reasons:
+            self._reasons[name] = reasons[0]
+        else:
+            self.execute(MACROS[name])
+
+    def _define_words(self, sql: str, name: str) -> list[str]:
+        """Make what the SQL of a table may name; return why some of it is not there."""
+        used = _names(sql) - {name}
+        for word in used:
+            self._define(word)
+        return [self._reasons[word] for word in sorted(used) if word in self._reasons]
+
     def _put_together(self, name: str) -> None:
         """Make a view of the parts whose tables are there."""
         parts = []
         for table, part in UNIONS[name]:
-            used = _names(part)
-            for word in used:
-                self._define(word)
-            reasons = [self._reasons[word] for word in sorted(used) if word in self._reasons]
-            if reasons:
+            reasons = self._define_words(part, name)
+            try:
+                self.connection.sql(part)
+            except self._duckdb.Error:
+                if not reasons:
+                    raise
                 self._reasons.setdefault(name, f"{table}: {reasons[0]}")
             else:
                 parts.append(f"({part})")
@@ -99,6 +134,32 @@ class AnalysisDatabase(TraceDatabase):
         if report is None:
             report = self._reports[analysis] = analyse(self.trace, analysis)
         return report.tables[name]
+
+    @property
+    def _has_variants(self) -> bool:
+        query = "select count(*) from duckdb_types() where upper(type_name) = 'VARIANT'"
+        return bool(self.execute(query).fetchall()[0][0])
+
+    def _view_arguments(self) -> None:
+        """Make `args`, for which all events are decoded at once."""
+        parts = []
+        for name, table in self.trace.tables().items():
+            view = f"args:{name}"
+            self.add_table(view, table)
+            relation = self.connection.view(view)
+            kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+            parts.append(arguments_sql(view, self.trace.format(name).id, kinds))
+        rows = " union all ".join(part for part in parts if part) or NO_ARGUMENTS
+        self.execute(
+            f"create or replace view args as select row_number() over () - 1 as id, * from ({rows})"  # noqa: S608 - ours
+        )
+
+    def _sizes(self) -> ColumnTable:
+        """Return the records of kmem:rss_stat by time."""
+        event = "kmem:rss_stat"
+        if event not in self.trace:
+            raise TracepointError(f"{self.trace.file.path}: no {event}")
+        return self.trace[event]
 
     def _bounds(self) -> ColumnTable:
         start, stop = self.trace.span

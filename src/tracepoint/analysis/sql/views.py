@@ -5,6 +5,8 @@ What no event says is null: `io_wait`, `blocked_function`, `waker_id`, `arg_set_
 
 from __future__ import annotations
 
+from tracepoint.analysis.sql.events import set_of
+
 #: The analysis that gives a table, and its name there.
 TABLES = {
     "sched": ("sched", "sched"),
@@ -41,6 +43,24 @@ from syscall s asof join thread_begins b on s.tid = b.tid and s.ts >= b.begin_ts
         (
             "linux_irqs",
             "select ts, dur, 4 * cpu + if(is_soft_irq = 1, 2, 1) as track_id, name from linux_irqs",
+        ),
+    ),
+    # Whose record it is: of a task by the time, of an idle CPU by its number.  Without the events of
+    # scheduling there are no threads.
+    "event_threads": (
+        (
+            "event_names",
+            """
+select null::integer as tid, null::integer as cpu, null::integer as utid, null::bigint as begin_ts
+where false""",
+        ),
+        (
+            "thread_begins",
+            """
+select tid, -1 as cpu, utid, begin_ts from thread_begins
+union all
+select 0, try_cast(split_part(name, '/', 2) as integer), utid, -9223372036854775808
+from thread_rows where is_idle = 1""",
         ),
     ),
 }
@@ -150,5 +170,41 @@ from span_join_by('busy_cpus', 'cpu_freqs', 'cpu')""",
     "cpu_cycles_per_cpu": _cycles("cpu, ", "busy_cycles group by cpu"),
     "cpu_cycles_per_thread": _cycles("utid, ", "busy_cycles group by utid"),
     "cpu_cycles_per_process": _cycles("upid, ", "busy_cycles join thread using (utid) group by upid"),
+    "ftrace_event": f"""
+select r.id, r.common_timestamp as ts, n.name, r.common_cpu as cpu, t.utid,
+       {set_of("r.common_type", "r.event_row")} as arg_set_id,
+       r.common_flags, r.common_cpu as ucpu
+from (select *, row_number() over () - 1 as id,
+             row_number() over (partition by common_type order by common_row) - 1 as event_row
+      from (select *, row_number() over () as common_row from event_rows)) r
+join event_names n on n.type = r.common_type
+asof left join event_threads t on t.tid = r.common_pid and t.cpu = if(r.common_pid = 0, r.common_cpu, -1)
+  and r.common_timestamp >= t.begin_ts
+order by r.id""",  # noqa: S608 - ours
+    # Of which process a record is, is that of the last record in which it was its own.
+    "rss_values": """
+select n, ts, upid, p.pid, p.name, member, size
+from (select common_timestamp as ts, n, member, size,
+             last_value(case when curr = 1 then common_pid end ignore nulls)
+               over (partition by mm_id order by n) as tid
+      from (select *, row_number() over () as n from rss_rows)) r
+join task_process on task_process.tid = r.tid join process p on p.pid = task_process.pid""",
+    "rss_points": """
+select upid, any_value(pid) as pid, any_value(name) as process_name, ts,
+       arg_max(size, n) filter (member = 1) as anon, arg_max(size, n) filter (member = 0) as file,
+       arg_max(size, n) filter (member = 3) as shmem, arg_max(size, n) filter (member = 2) as swap
+from rss_values group by upid, ts""",
+    # A row for each record, whether it changes a size or not; of shared memory and swap most have none.
+    "memory_rss_and_swap_per_process": """
+with known as (
+  select upid, pid, process_name, ts, last_value(anon ignore nulls) over own as anon_rss,
+         last_value(file ignore nulls) over own as file_rss,
+         last_value(shmem ignore nulls) over own as shmem_rss, last_value(swap ignore nulls) over own as swap
+  from rss_points window own as (partition by upid order by ts)),
+sums as (select *, anon_rss + file_rss + coalesce(shmem_rss, 0) as rss from known)
+select ts, lead(ts, 1, (select end_ts from trace_bounds)) over (partition by upid order by ts) - ts as dur,
+       upid, pid, process_name, anon_rss, file_rss, shmem_rss, rss, swap,
+       anon_rss + coalesce(swap, 0) as anon_rss_and_swap, rss + coalesce(swap, 0) as rss_and_swap
+from sums order by ts, upid""",
     "cpu_utilization_per_second": "from cpu_utilization_per_period(1000000000)",
 }

@@ -19,7 +19,7 @@ from tracepoint.convert.perfetto.messages import (
 from tracepoint.convert.protobuf import bytes_key, message, number, number_key, text, varint
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.options import uname_of
-from tracepoint.tracefile.recording import losses_of, read_pairs, read_tgids
+from tracepoint.tracefile.recording import read_pairs, read_tgids, stats_by_cpu
 from tracepoint.tracefile.sieve import signed_time
 from tracepoint.tree.writing import write_whole
 
@@ -158,14 +158,15 @@ def _tasks(file: Container, stamp: int) -> Iterator[bytes]:
         yield _packet(number(Packet.TIMESTAMP, stamp) + message(Packet.PROCESS_TREE, b"".join(parts)))
 
 
+# What the recorder counted of each CPU, and the field of FtraceCpuStats.
+_COUNTS = {"overrun": Stats.OVERRUN, "commit overrun": Stats.COMMIT_OVERRUN, "dropped events": Stats.DROPPED}
+
+
 def _losses(file: Container, buffer: TraceBuffer, phase: int) -> bytes:
     """Return the packet with what the recorder counted: nothing at the begin, all at the end."""
-    lost = losses_of(file.options, buffer.name)
-    counts = (
-        (Stats.OVERRUN, lost.overrun),
-        (Stats.COMMIT_OVERRUN, lost.commit_overrun),
-        (Stats.DROPPED, lost.dropped),
-    )
-    of_phase = b"".join(number(field, n if phase == Stats.END else 0) for field, n in counts)
-    stats = number(Stats.PHASE, phase) + message(Stats.CPU_STATS, number(Stats.CPU, 0) + of_phase)
+    stats = number(Stats.PHASE, phase)
+    for cpu, counts in stats_by_cpu(file.options, buffer.name).items():
+        shown = {field: counts.get(name, 0) if phase == Stats.END else 0 for name, field in _COUNTS.items()}
+        fields = b"".join(number(field, n) for field, n in shown.items())
+        stats += message(Stats.CPU_STATS, number(Stats.CPU, max(cpu, 0)) + fields)
     return _packet(message(Packet.FTRACE_STATS, stats))

@@ -11,7 +11,7 @@ LONGEST = 80
 # What json.dumps() makes of a byte that is not UTF-8, and of half of some characters.
 _ESCAPED = "\\udc"
 # What 64 bits of ns hold.
-_MAX_TRACE_SECONDS = 1 << 33
+MAX_TRACE_SECONDS = 1 << 33
 
 
 def counted(n: int, noun: str) -> str:
@@ -116,8 +116,8 @@ def tail(path: str, longest: int = LONGEST) -> str:
     return path if len(path) <= longest else f"...{path[3 - longest :]}"
 
 
-def no_such(what: str, name: str, known: Iterable[str]) -> str:
-    """Return that a name is unknown, with the one that was meant, or all that there are.
+def no_such(what: str, name: str, known: Iterable[str], most: int = 1 << 30) -> str:
+    """Return that a name is unknown, with the one that was meant, or all if there are at most that many.
 
     >>> no_such("key", "hots", ["host", "comm"]), no_such("key", "cpu", ["host", "comm"])
     ("no key 'hots'; did you mean 'host'?", "no key 'cpu'; there are: host, comm")
@@ -126,6 +126,8 @@ def no_such(what: str, name: str, known: Iterable[str]) -> str:
 
     names = list(known)
     close = difflib.get_close_matches(name, names, 1)
+    if not close and len(names) > most:
+        return f"no {what} {name!r}"
     return f"no {what} {name!r}; " + (
         f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
     )
@@ -140,10 +142,11 @@ def read_seconds(text: str) -> int | None:
     from decimal import Decimal, InvalidOperation  # noqa: PLC0415 - most commands have no times
 
     try:
-        number = Decimal(text)
+        # Of Python's own are 1_0 and the digits of other scripts.
+        number = Decimal(text if text.isascii() and "_" not in text else "")
     except InvalidOperation:
         return None
-    is_time = number.is_finite() and abs(number) <= _MAX_TRACE_SECONDS
+    is_time = number.is_finite() and abs(number) <= MAX_TRACE_SECONDS
     return int(number.scaleb(9)) if is_time else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracefile.making import GOLDEN
+from tracepoint.tracefile.compression import has_zstd
 
 CUT = GOLDEN / "cut.v6.dat"
 FORMS = ("arrow", "csv", "ctf", "jsonl", "parquet", "perfetto")
@@ -103,3 +105,59 @@ def test_a_folder_that_is_there_has_a_hint(run_command, tmp_path, form):
     assert run_command(*words)[0] == 0
     status, _, err = run_command(*words)
     assert (status, "name another, or remove it" in err) == (2, True), err
+
+
+def test_a_damaged_compressed_file_is_not_called_empty(run_command, tmp_path):
+    path = tmp_path / "cut.dat.gz"
+    path.write_bytes(gzip.compress(CUT.read_bytes())[:10] + b"\xff" * 100)
+    err = run_command("stat", path)[2]
+    assert ("damaged" in err, "empty" in err) == (True, False), err
+
+
+def test_stat_says_what_the_whole_file_is_compressed_with(run_command, tmp_path):
+    path = tmp_path / "cut.dat.gz"
+    path.write_bytes(gzip.compress(CUT.read_bytes()))
+    assert run_command("stat", path)[1].splitlines()[0].endswith(", in a gzip file")
+
+
+@pytest.mark.skipif(not has_zstd(), reason="no zstd: pip install zstandard")
+def test_a_file_that_was_cut_off_says_so(run_command, tmp_path):
+    path = tmp_path / "cut.dat"
+    path.write_bytes((GOLDEN / "cut.v7.zstd.dat").read_bytes()[:9000])
+    assert "the file was cut off after 9000 bytes" in run_command("stat", path)[2]
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        ("99999999999", "more seconds than a time of a trace has"),
+        ("10_0.5", "not a time"),
+        ("\u0661", "not a time"),
+    ],
+)
+def test_times_that_are_refused(run_command, time, words):
+    status, _, err = run_command("read", CUT, "--from", time)
+    assert (status, words in err) == (2, True), err
+
+
+def test_until_and_format_are_the_same_everywhere(run_command, tmp_path):
+    out = tmp_path / "made"
+    assert run_command("read", CUT, "--until", "10.64") == run_command("read", CUT, "--to", "10.64")
+    assert run_command("convert", CUT, out, "--until", "10.64", "--format", "csv")[0] == 0
+    assert "for a time give --until" in run_command("convert", CUT, out, "--to", "10.64")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("prev_pri < 100", ["no field 'prev_pri'; did you mean 'prev_prio'?", "\n           ^"]),
+        ("prev_prio < 100 &&", ["Meaningless filter expression\n"]),
+        ("prev_prio < 1 && " * 60 + "nope_no == 1", ["no field 'nope_no'", "at byte 1,", "..."]),
+        ("prev_prio < 1 && " * 600 + "x", ["10,201 bytes"]),
+    ],
+)
+def test_a_filter_that_is_refused(run_command, text, words):
+    status, _, err = run_command("read", CUT, "--where", text)
+    assert (status, [word for word in words if word not in err]) == (2, []), err
+    assert len(err) < 400
+    assert "Invalid argument" not in err

@@ -93,7 +93,7 @@ def test_filter(run, files):
     assert run("filter", "sched")[1] == "sched:sched_switch prev_pid == 1\n"
     status, _, err = run("filter", "sched:sched_switch", "prev_pidd == 1")
     assert status == 4
-    assert "did you mean prev_pid?" in err
+    assert "did you mean 'prev_pid'?" in err
     status, _, err = run("filter", "sched", "pid == 1")
     assert (status, err.count("no filter was set")) == (0, 2)
     assert run("filter", "--instance", "nosuch", "sched")[0] == 4

@@ -303,7 +303,7 @@ def test_the_page_about_control_works(lab):
 
 
 REFUSED = (
-    (["filter", "sched:sched_switch", 'prev_comn == "x"'], "did you mean prev_comm?"),
+    (["filter", "sched:sched_switch", 'prev_comn == "x"'], "did you mean 'prev_comm'?"),
     (["filter", "sched:sched_swich", "prev_pid == 1"], "did you mean sched:sched_switch?"),
     (["filter", "--unchecked", "sched:sched_switch", "(prev_pid == 1"], "Too many '('"),
     (["filter", "sched", "nosuch == 1"], "Field not found"),

@@ -162,7 +162,7 @@ def test_a_wrong_filter_changes_nothing_and_says_what_is_meant(tracing, files):
     n_changes = files.n_changes
     with pytest.raises(TracefsError) as caught:
         event.filter = "prev_comn == 'x'"
-    assert str(caught.value).endswith("\n  prev_comn == 'x'\n            ^\ndid you mean prev_comm?")
+    assert str(caught.value).endswith("did you mean 'prev_comm'?\n  prev_comn == 'x'\n            ^")
     assert caught.value.errno == errno.EINVAL
     assert (event.filter, files.n_changes) == ("prev_pid == 1", n_changes)
 

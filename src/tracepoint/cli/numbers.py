@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from typing import TYPE_CHECKING
 
-from tracepoint.wording import read_seconds
+from tracepoint.wording import MAX_TRACE_SECONDS, read_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 MAX_SECONDS = 1e6
 # No letter, then the powers of 1024.
 _UNITS, _MAX_BYTES = " KMGT", 1 << 60
+_TIME = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 _SECONDS = {"": 1, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
@@ -91,6 +93,10 @@ def nanoseconds(text: str) -> int:
     10629676474
     """
     found = read_seconds(text)
+    if found is None and _TIME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is more seconds than a time of a trace has: at most {MAX_TRACE_SECONDS}"
+        )
     if found is None:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time in seconds")
     return found

@@ -31,7 +31,6 @@ _PROFILES = (KERNEL_6_12, KERNEL_6_1, KERNEL_6_1_187)
 _ONLY_FIELD = {"execname": "common_pid"}
 # `stacktrace` and `string` are for fields of synthetic events.
 _MODIFIERS = (*MODIFIERS, *BUCKETS, *SHARES, "stacktrace", "string")
-_WORD = re.compile(r"\w+\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -54,18 +53,11 @@ def check_filter(text: str, event: EventFormat, path: str = "") -> None:
             return
     if refused is not None:
         raise TracefsError(
-            f"filter refused: {refused}{_advice(refused, event)}", path, text, refused.errno
+            f"filter refused: {refused}{_advice(refused)}", path, text, refused.errno
         ) from refused
 
 
-def _advice(error: FilterError, event: EventFormat) -> str:
-    names = [field.name for field in event.fields] + ["comm", "cpu"]
-    if error.fault is FilterFault.FIELD_NOT_FOUND:
-        raw = error.text.encode(errors="surrogateescape")[: max(error.position - 1, 0)]
-        word = _WORD.search(raw.decode(errors="replace"))
-        close = get_close_matches(word[0], names, n=1, cutoff=0.5) if word else []
-        fields = ", ".join(field.name for field in event.event_fields)
-        return f"\ndid you mean {close[0]}?" if close else f"\nfields of {event.name}: {fields}"
+def _advice(error: FilterError) -> str:
     if error.fault is FilterFault.INVALID_VALUE:
         return "\na text needs quotes; names of enums and flags are not known to filters, only numbers"
     return ""

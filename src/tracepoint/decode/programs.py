@@ -69,7 +69,16 @@ def compile_selection(selection: Selection, file: Container) -> dict[int, Filter
         if worst.fault is not FilterFault.FIELD_NOT_FOUND or not all(
             _takes_any(text, file, known) for text in selection.where
         ):
-            raise worst
+            if not worst.wanted:
+                raise worst
+            fields = {field.name for form in chosen.values() for field in form.fields}
+            raise FilterError(
+                worst.text.encode("utf-8", "surrogateescape"),
+                worst.fault,
+                worst.position,
+                wanted=worst.wanted,
+                known=sorted(fields),
+            )
     return found
 
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import enum
 import errno as errno_codes
-import os
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
+from tracepoint.wording import LONGEST, counted, no_such, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 LOG_LOCATION = "event filter parse error"
 LOG_CARET_INDENT = len("  Command: ")
+_MAX_NAMED = 20
 
 
 class FilterFault(enum.StrEnum):
@@ -46,24 +51,42 @@ class FilterError(TracepointError):
 
     `text` is the filter as written, `fault` the reason (`FilterFault.ERRNO` where the kernel says
     no more than `Error: (0)`), `position` the place in bytes that the error log counts, `errno`
-    the positive number that write(2) fails with.
+    the positive number that write(2) fails with.  `wanted` is the name of a field that none of `known` is.
     """
 
     def __init__(
-        self, text: bytes, fault: FilterFault, position: int = 0, errno: int = errno_codes.EINVAL
+        self,
+        text: bytes,
+        fault: FilterFault,
+        position: int = 0,
+        errno: int = errno_codes.EINVAL,
+        *,
+        wanted: str = "",
+        known: Collection[str] = (),
     ) -> None:
+        super().__init__(text, fault, position, errno)
         self.text = text.decode(errors="surrogateescape")
         self.fault = fault
         self.position = position
         self.errno = errno
+        self.wanted = wanted
+        self._known = known
         self._n_bytes = len(text)
+
+    def __str__(self) -> str:
+        # Only now: a filter is tried for each event, and most that lack a field are nobody's mistake.
         printable = self.text.encode(errors="replace").decode()
-        caret = (
-            f"\n  {printable}\n  {' ' * self.column}^"
-            if fault is not FilterFault.ERRNO
-            else f": {printable!r}"
-        )
-        super().__init__(f"{fault} ({os.strerror(errno)}){caret}")
+        if self.fault is FilterFault.ERRNO:
+            return f"{self.fault}: {one_line(printable)!r}, {counted(self._n_bytes, 'byte')}"
+        hint = f": {no_such('field', self.wanted, self._known, _MAX_NAMED)}" if self.wanted else ""
+        column, start = self.column, 0
+        if len(printable) > LONGEST:
+            start = max(min(column - LONGEST // 2, len(printable) - LONGEST), 0)
+            cut = printable[start : start + LONGEST]
+            hint += f", at byte {column:,} of {self._n_bytes:,}"
+            printable = f"{'...' if start else ''}{cut}{'...' if start + LONGEST < len(printable) else ''}"
+            column += 3 - start if start else 0
+        return f"{self.fault}{hint}\n  {printable}\n  {' ' * column}^"
 
     @property
     def column(self) -> int:

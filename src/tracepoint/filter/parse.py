@@ -69,7 +69,7 @@ def parse_filter(
     >>> parse_filter("n = 3", event)
     Traceback (most recent call last):
     ...
-    tracepoint.filter.error.FilterError: Invalid operator (Invalid argument)
+    tracepoint.filter.error.FilterError: Invalid operator
       n = 3
          ^
     """

@@ -95,7 +95,8 @@ class PredicateReader:
         elif name in common:
             field = self._event[name]
         else:
-            self._fail(FilterFault.FIELD_NOT_FOUND, at)
+            known = [*(field.name for field in self._event.fields), *dict(self._profile.generic)]
+            raise FilterError(self._text, FilterFault.FIELD_NOT_FOUND, at + 1, wanted=name, known=known)
         if field.ctype in _FLOATS:
             # No kernel has these; the number in the record is its bits, which compare in no useful way.
             self._fail(FilterFault.FIELD_NOT_FOUND, at)

@@ -34,6 +34,7 @@ _STEP = 1 << 10
 _AT_ONCE = 1 << 20
 _ZSTD_LIBRARIES = ("compression.zstd", "backports.zstd", "zstandard")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_MAGICS = {b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"\x1f\x8b": "gzip", _ZSTD_MAGIC: "zstd"}
 _LONGEST_MAGIC = 6
 _LZ4_MAGIC = b"\x02\x21\x4c\x18"
 # What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.
@@ -146,20 +147,30 @@ class _ZstdExpander:
             raise ValueError(str(error)) from None
 
 
+def compression_of(head: bytes) -> str:
+    """Return the name of what a stream that begins with `head` is compressed with; empty for plain data.
+
+    >>> compression_of(b"BZh91AY"), compression_of(b"trace")
+    ('bzip2', '')
+    """
+    return next((name for magic, name in _MAGICS.items() if head.startswith(magic)), "")
+
+
 def new_expander(head: bytes) -> Any:
     """Return what expands a stream that begins with `head`, a block at a time; None for plain data.
 
     It has `decompress(data)`, `eof` and `unused_data`, as `lzma.LZMADecompressor`.  Raises LayoutError for
     zstd where no library for it is installed.
     """
-    if head[:6] == b"\xfd7zXZ\0":
-        return lzma.LZMADecompressor()
-    if head[:3] == b"BZh":
-        return bz2.BZ2Decompressor()
-    if head[:2] == b"\x1f\x8b":
-        return zlib.decompressobj(wbits=31)
-    if head[:4] != _ZSTD_MAGIC:
-        return None
+    match compression_of(head):
+        case "xz":
+            return lzma.LZMADecompressor()
+        case "bzip2":
+            return bz2.BZ2Decompressor()
+        case "gzip":
+            return zlib.decompressobj(wbits=31)
+        case "":
+            return None
     name = find_zstd_name()
     if not name:
         raise LayoutError("compressed with zstd, which needs a library: pip install zstandard")

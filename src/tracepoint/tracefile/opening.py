@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.container import DamageLog
+from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.filebytes import STDIN, close_bytes, open_bytes
 from tracepoint.tracefile.folder import cpu_files, open_folder
 from tracepoint.tracefile.head import MAGIC
@@ -102,11 +103,10 @@ def read_container(data: Bytes, path: str = "", log: DamageLog | None = None) ->
     """
     log = DamageLog() if log is None else log
     if not data:
-        raise DecodeError(
-            "nothing came through stdin, which can be read once" if path == STDIN else "an empty file",
-            path,
-            0,
-        )
+        reason = "nothing came through stdin, which can be read once" if path == STDIN else "an empty file"
+        # What was compressed and damaged is empty, too.
+        found = next(iter(log.all()), Damage(None, 0, reason))
+        raise DecodeError(found.reason, path, found.offset)
     head = bytes(data[:64])
     if head.startswith(MAGIC):
         return TraceFile(data, path, log)

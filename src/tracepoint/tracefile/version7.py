@@ -101,7 +101,10 @@ class Version7:
                 seen.add(offset)
                 offset = self._read_option_section(self.section(offset, OptionId.DONE), seen)
         except DecodeError as error:
-            self.report(Damage(None, offset if error.offset is None else error.offset, error.reason))
+            reason, size = error.reason, len(self.data)
+            if offset > size:
+                reason = f"the file was cut off after {size} bytes: there are options at {offset:#x}"
+            self.report(Damage(None, offset if error.offset is None else error.offset, reason))
             self._find_sections(seen)
             if not self.options and not self.found:
                 raise

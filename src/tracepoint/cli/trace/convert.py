@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,9 @@ from tracepoint.convert.parquet import write_parquet
 from tracepoint.convert.perfetto.write import write_perfetto
 from tracepoint.convert.tables import write_arrow, write_csv, write_json_lines
 from tracepoint.errors import TracepointError
+from tracepoint.wording import read_seconds
 
 if TYPE_CHECKING:
-    import argparse
-
     from tracepoint.cli.output import Output
 
 _ENDINGS = {
@@ -57,9 +57,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the file to write, which appears when complete; - for stdout",
     )
     add_selection_arguments(parser, "--until")
-    parser.add_argument("--to", choices=sorted(_WRITERS), help="default: by the ending of OUT")
+    parser.add_argument(
+        "--to",
+        "--format",
+        type=_form,
+        metavar="FORMAT",
+        help=f"{', '.join(sorted(_WRITERS))}; default: by the ending of OUT",
+    )
     add_instance_argument(parser)
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
+
+
+def _form(text: str) -> str:
+    if text not in _WRITERS:
+        hint = "; for a time give --until" if read_seconds(text) is not None else ""
+        known = ", ".join(sorted(_WRITERS))
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a format: choose from {known}{hint}")
+    return text
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

@@ -68,7 +68,10 @@ def add_part_arguments(
 ) -> None:
     """Add what chooses a part of a recording: CPUs, tasks, and times, as `read` reads them."""
     group.add_argument("--from", dest="start", type=read, metavar="S", help="from this second on")
-    group.add_argument(stop, dest="stop", type=read, metavar="S", help="before this second")
+    # In convert, --to is the format; --until is the same everywhere.
+    group.add_argument(
+        *dict.fromkeys((stop, "--until")), dest="stop", type=read, metavar="S", help="before this second"
+    )
     group.add_argument("--cpu", type=_cpus, metavar="LIST", help="of these CPUs: 0-3,8")
     group.add_argument(
         "--pid",

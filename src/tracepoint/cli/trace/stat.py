@@ -14,6 +14,7 @@ from tracepoint.cli.trace.recordings import (
     warn_of_damage,
 )
 from tracepoint.decode.summary import outline_buffer, summarize_buffer
+from tracepoint.layout.compressed import compression_of
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.filebytes import STDIN
 from tracepoint.tracefile.options import uname_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _SECOND = 1_000_000_000
 _MAX_TASKS = 20
+_HEAD = 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +76,7 @@ def _facts(file: Container, buffer: TraceBuffer, outline: Outline) -> dict[str, 
         "size_bytes": path.stat().st_size if is_file else sum(cpu.size for cpu in buffer.cpus),
         "form": file.form,
         "compression": file.compression,
+        "file_compression": _file_compression(path),
         "is_big_endian": file.is_big_endian,
         "long_size": file.layout.long_size,
         "uname": " ".join(uname_of(file.options)),
@@ -84,6 +87,14 @@ def _facts(file: Container, buffer: TraceBuffer, outline: Outline) -> dict[str, 
         "recorder": {"overrun": lost.overrun, "commit_overrun": lost.commit_overrun, "dropped": lost.dropped},
         "damage": [],
     }
+
+
+def _file_compression(path: Path) -> str:
+    """Return what the file as a whole is compressed with; empty where it is not."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as stream:
+        return compression_of(stream.read(_HEAD))
 
 
 def _counts(file: Container, summary: Summary) -> dict[str, Any]:
@@ -115,7 +126,9 @@ def _is_incomplete(facts: Mapping[str, Any]) -> bool:
 
 def _print_facts(facts: Mapping[str, Any], out: Output) -> None:
     outline, recorder = facts["outline"], facts["recorder"]
-    packed = "not compressed" if facts["compression"] in ("none", "") else facts["compression"]
+    within = "" if facts["compression"] in ("none", "") else facts["compression"]
+    around = f"in a {facts['file_compression']} file" if facts["file_compression"] else ""
+    packed = " ".join(filter(None, (within, around))) or "not compressed"
     order = "big" if facts["is_big_endian"] else "little"
     words = f"{8 * facts['long_size']}-bit, {order}-endian"
     size = f"{size_text(facts['size_bytes'])}, {packed}"

@@ -22,7 +22,7 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.tracefile.recording import read_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tracepoint.filter.program import FilterProgram
     from tracepoint.filter.tree import Expression
@@ -69,17 +69,17 @@ def compile_selection(selection: Selection, file: Container) -> dict[int, Filter
         if worst.fault is not FilterFault.FIELD_NOT_FOUND or not all(
             _takes_any(text, file, known) for text in selection.where
         ):
-            if not worst.wanted:
-                raise worst
-            fields = {field.name for form in chosen.values() for field in form.fields}
-            raise FilterError(
-                worst.text.encode("utf-8", "surrogateescape"),
-                worst.fault,
-                worst.position,
-                wanted=worst.wanted,
-                known=sorted(fields),
-            )
+            raise _with_fields(worst, chosen.values())
     return found
+
+
+def _with_fields(error: FilterError, forms: Iterable[EventFormat]) -> FilterError:
+    """Return an error of one event as that of all: a field that none has may be meant for one of any."""
+    if not error.wanted:
+        return error
+    fields = {field.name for form in forms for field in form.fields}
+    text = error.text.encode("utf-8", "surrogateescape")
+    return FilterError(text, error.fault, error.position, wanted=error.wanted, known=sorted(fields))
 
 
 def _unknown_ids(selection: Selection, file: Container) -> Sequence[int]:

@@ -200,6 +200,15 @@ PYTHON = """import tracepoint as tp
 @tp.trace_event(system="shop", printk=\'"order=%llu by %s", order, name\')
 def order_seen(order: tp.u64, name: str) -> None: ...
 order_seen(7, "ada")
+
+class ParcelSent(tp.TraceEvent, system="shop"):
+    weight_g: tp.u32
+    to: str
+    printk = '"%u g to %s", weight_g, to'
+
+    def assign(self, parcel: Parcel, grams: int) -> None:
+        self.weight_g = grams
+        self.to = parcel.to
 """
 
 
@@ -213,7 +222,12 @@ def test_python_events_have_hovers_and_an_outline(tmp_path: Path) -> None:
         assert "order_seen: order=" in hover.contents.value
         outline = types.DocumentSymbolParams(editor.document)
         found = await editor.client.text_document_document_symbol_async(outline)
-        assert [one.name for one in found] == ["order_seen"]
+        assert [one.name for one in found] == ["order_seen", "ParcelSent"]
+        params = types.HoverParams(editor.document, at(PYTHON, "ParcelSent(tp"))
+        hover = await editor.client.text_document_hover_async(params)
+        assert "**shop:parcel_sent**" in hover.contents.value
+        assert "     8     4  u32 weight_g" in hover.contents.value
+        assert "trace_parcel_sent(struct Parcel *parcel, s64 grams)" in hover.contents.value
 
     asyncio.run(talk(tmp_path / "shop.py", say))
 

@@ -105,11 +105,12 @@ class SetComparison(Report):
         both = (*before, *after)
         lost = reduce(add_lost, (one.n_lost for one in both))
         super().__init__(Coverage(0, sum(one.duration for one in both), {}, lost), ())
-        self._sides = {"before": before, "after": after}
+        #: The recordings that are compared, by `before` and `after`.
+        self.sides = {"before": before, "after": after}
         self._seed = seed
 
     def __repr__(self) -> str:
-        sizes = " and ".join(f"{len(side):,}" for side in self._sides.values())
+        sizes = " and ".join(f"{len(side):,}" for side in self.sides.values())
         return f"<SetComparison of {sizes} recordings>"
 
     @property
@@ -119,7 +120,7 @@ class SetComparison(Report):
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures of either set."""
-        for word, side in self._sides.items():
+        for word, side in self.sides.items():
             of_all = f"of {counted(len(side), 'recording')}"
             n_lossy = sum(one.n_lost != 0 for one in side)
             if n_lossy:
@@ -130,7 +131,7 @@ class SetComparison(Report):
 
     def sections(self, choice: Choice = ALL) -> list[Section]:
         """Return the changes of medians, and those of tables by what explains most of them."""
-        before, after = self._sides.values()
+        before, after = self.sides.values()
         medians = {
             key: [[one.medians[key] for one in side if key in one.medians] for side in (before, after)]
             for key in _keys([one.medians for one in before], [one.medians for one in after])

@@ -14,7 +14,7 @@ from tracepoint.tracefile.recording import losses_of
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tracepoint.analysis.report import Report
     from tracepoint.decode.trace import Trace
@@ -40,10 +40,15 @@ def head_html(trace: Trace) -> str:
         "Recording": f"{recording_name(trace)}, {trace.file.form}",
         "Buffer": trace.instance,
     }
+    return f"{facts_html(facts)}{_losses(trace)}"
+
+
+def facts_html(facts: Mapping[str, str]) -> str:
+    """Return names of facts with their texts; those without one are left out."""
     items = "".join(
         f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items() if text
     )
-    return f'<dl class="facts">{items}</dl>{_losses(trace)}'
+    return f'<dl class="facts">{items}</dl>'
 
 
 def _losses(trace: Trace) -> str:
@@ -81,14 +86,15 @@ def notes_html(report: Report) -> str:
     return f'<ul class="notes">{notes}</ul>' if notes else ""
 
 
-def events_html(trace: Trace, used: Iterable[str], catalog: str | None) -> str:
+def events_html(events: Mapping[str, int], used: Iterable[str], catalog: str | None) -> str:
     """Return the recorded events, each with an id that figures lead to; those of figures are first.
 
-    `catalog` is where a site of tracepoints is, from the page's own place or absolute.
+    `events` are the numbers of their records; `catalog` is where a site of tracepoints is, from the page's
+    own place or absolute.
     """
-    n_all, sources = trace.n_records or 1, set(used)
-    ordered = sorted(trace.events.items(), key=lambda item: (item[0] not in sources, -item[1], item[0]))
-    named = [*ordered, *((name, 0) for name in sorted(sources - trace.events.keys()))]
+    n_all, sources = sum(events.values()) or 1, set(used)
+    ordered = sorted(events.items(), key=lambda item: (item[0] not in sources, -item[1], item[0]))
+    named = [*ordered, *((name, 0) for name in sorted(sources - events.keys()))]
     rows = [
         f'<tr id="{escape(event_id(name))}"><th scope="row">{_event(name, catalog)}</th>'
         f'<td class="number" data-sort="{n}">{f"{n:,}" if n else "not recorded"}</td>'

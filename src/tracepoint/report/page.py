@@ -24,7 +24,7 @@ from tracepoint.report.tables import MAX_ROWS, picture_html, section_html, sourc
 from tracepoint.report.timeline import timeline_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from tracepoint.analysis.coverage import Coverage
@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 _SCRIPTS = ("core.js", "tables.js", "timeline.js", "heat.js", "flame.js", "start.js")
 _CHOICE = Choice(most=MAX_ROWS)
 _SCHEMES = ("https://", "http://", "file:///")
+
+
+_TIMELINE = """<section id="timeline">
+<h2>Timeline</h2>
+<div class="timeline"><p class="note">The timeline is drawn by the script of this page.</p></div>
+{}
+</section>"""
 
 
 class HtmlReport:
@@ -79,7 +86,7 @@ def make_report(
     """
     if not analyses:
         raise ValueError(f"no analysis; there are: {', '.join(ANALYSES)}")
-    _check_address(catalog)
+    check_address(catalog)
     reports = [analyse(trace, one) if isinstance(one, str) else one for one in analyses]
     recorded = {name for name, n in trace.events.items() if n}
     parts = [_Part(report, trace, recorded) for report in reports]
@@ -87,29 +94,43 @@ def make_report(
     tasks = task_names(trace)
     groups = [group for part in parts for group in lane_groups(part.report, part.events, tasks)]
     facts: dict[str, Any] = {"timeline": timeline_facts(groups, _widest(reports), pack)}
-    analyses_html = "".join(part.html(facts, pack) for part in parts)
     used = list(dict.fromkeys(name for part in parts for name in part.events))
+    return made_page(
+        shown,
+        head=head_html(trace),
+        parts={"timeline": _TIMELINE.format(sources(used, recorded))}
+        | {report.name: part.html(facts, pack) for report, part in zip(reports, parts, strict=True)},
+        events=events_html(trace.events, used, catalog),
+        facts=facts,
+        pack=pack,
+    )
+
+
+def made_page(
+    title: str, *, head: str, parts: Mapping[str, str], events: str, facts: dict[str, Any], pack: Pack
+) -> HtmlReport:
+    """Return a page of parts, each HTML with the id that it has here."""
     style, script = catalog_style() + _asset("report.css"), "\n".join(map(_asset, _SCRIPTS))
     html = fill(
         _asset("page.html"),
-        title=escape(shown),
+        title=escape(title),
         style=style,
         style_hash=_hash(style),
         script_hash=_hash(script),
-        head=head_html(trace),
-        links="".join(f'<a href="#{report.name}">{report.name}</a>' for report in reports),
-        timeline=sources(used, recorded),
-        analyses=analyses_html,
-        events=events_html(trace, used, catalog),
+        head=head,
+        first=next(iter(parts)),
+        links="".join(f'<a href="#{name}">{name}</a>' for name in parts),
+        analyses="".join(parts.values()),
+        events=events,
         facts=_for_script(_clean(facts)),
         data=pack.text(),
         script=script,
     )
-    return HtmlReport(html, shown)
+    return HtmlReport(html, title)
 
 
-def _check_address(catalog: str | None) -> None:
-    """Refuse addresses such as `javascript:`."""
+def check_address(catalog: str | None) -> None:
+    """Raise TracepointError for addresses such as `javascript:`."""
     if catalog is not None and ":" in catalog.split("/")[0] and not catalog.lower().startswith(_SCHEMES):
         raise TracepointError(
             f"{catalog!r}: the address of a catalog begins with https://, or is a relative path"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="PAGE", help="write the changes and AFTER as an HTML file"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="PAGE",
+        help="write the changes, and of two recordings AFTER, as an HTML file",
     )
     parser.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the resampling; default: 1")
@@ -103,13 +108,14 @@ def _run_sets(
 ) -> int:
     """Compare two sets of recordings; one that cannot be read is reported, and the rest is compared."""
     if args.output is not None:
-        raise TracepointError("compare: a page shows a pair of recordings; of sets there is text and JSON")
+        check_output(args.output, [path for paths in sets for path in paths])
     figures: list[list[RecordingFigures]] = [[], []]
+    events: Counter[str] = Counter()
     n_unread = 0
     for paths, own in zip(sets, figures, strict=True):
         for path in paths:
             try:
-                own.append(_figures(path, args.instance, run))
+                own.append(_figures(path, args.instance, run, events))
             except (TracepointError, OSError) as error:
                 n_unread += 1
                 reason = str(error)
@@ -117,13 +123,25 @@ def _run_sets(
         if not own:
             raise TracepointError(f"compare: none of {counted(len(paths), 'recording')} can be compared")
     found = compare_sets(figures[0], figures[1], args.seed)
-    _print(args, out, found)
+    if args.output is None:
+        _print(args, out, found)
+    else:
+        from tracepoint.report.sets import make_set_report  # noqa: PLC0415 - text needs none of it
+
+        title = f"{Path(args.before).name} and {Path(args.after).name}"
+        with writing_to(args.output, out, is_text=True) as page:
+            make_set_report(found, events, title=title).write(page)
     for note in found.notes():
         out.say(f"tracepoint: {note}")
     return EXIT_IN_PART if n_unread else EXIT_DONE
 
 
-def _figures(path: str, instance: str, run: Callable[[Trace], Report]) -> RecordingFigures:
+def _figures(
+    path: str, instance: str, run: Callable[[Trace], Report], events: Counter[str]
+) -> RecordingFigures:
+    """Return the figures of a recording, and count its records in `events`."""
     with local_file(path) as name, open_file(name) as file:
         trace = Trace(file, buffer_named(file, instance).name)
-        return figures_of(run(trace), trace.events)
+        found = figures_of(run(trace), trace.events)
+        events.update(trace.events)
+        return found

@@ -1,5 +1,6 @@
 """What a selection leaves: the records that a loop over all of them keeps, whatever the form of the file."""
 
+import pickle
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
@@ -142,3 +143,31 @@ def test_an_id_of_more_than_32_bits_is_that_of_no_task():
         (pid, *_) = trace["sched_switch"]["common_pid"].tolist()
         assert trace.of_tasks(pid).n_records
         assert trace.of_tasks(pid + (1 << 32), 1 << 40).n_records == 0
+
+
+def test_what_is_no_time_path_column_or_filter_says_what_to_give():
+    with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
+        for start in (1.5e9, "a"):
+            with pytest.raises(TypeError, match="a time is an int in ns"):
+                trace.between(start, None)
+        with pytest.raises(KeyError, match="did you mean 'prev_pid'"):
+            trace["sched_switch"]["prev_pidd"]
+        with pytest.raises(ValueError, match="NUL, which is character 8"):
+            trace.where("cpu == 1\0 || junk")
+        for thing in (trace, trace["sched_switch"]):
+            with pytest.raises(TypeError, match="cannot be pickled"):
+                pickle.dumps(thing)
+    for path in (5, [5], None):
+        with pytest.raises(TypeError, match="a path is a str"):
+            tp.open_trace(path)
+
+
+def test_a_recording_that_is_closed_while_it_is_read_is_an_error():
+    trace = tp.open_trace(GOLDEN / "cut.v6.dat")
+    records = trace.records()
+    cpu = trace.buffer.cpus[0]
+    trace.close()
+    with pytest.raises(tp.TracepointError, match="the recording is closed"):
+        list(records)
+    with pytest.raises(tp.TracepointError, match="the recording is closed"):
+        list(cpu.blocks())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracepoint.decode.trace import Trace
 
 _STEP = 1 << 12
+_AGAIN_S = 0.02
 WORD = re.compile(r"\w+")
 # A query reads the trace, and what it names itself; nothing is fetched for it.
 _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -104,12 +105,16 @@ class TraceDatabase:
 
         # Not join(): after an exception in it, Python 3.11 takes a thread for one that ended.
         ended = Event()
-        Thread(target=run, name="tracepoint-sql", daemon=True).start()
         try:
+            Thread(target=run, name="tracepoint-sql", daemon=True).start()
             ended.wait()
+        except RuntimeError:
+            # The system gives no more threads.
+            return work()
         except BaseException:
-            self.connection.interrupt()
-            ended.wait()
+            # One interruption would be forgotten where the query has not begun yet.
+            while not ended.wait(_AGAIN_S):
+                self.connection.interrupt()
             raise
         if failed:
             raise failed[0]

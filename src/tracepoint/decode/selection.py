@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 from tracepoint.tracefile.sieve import ALL_TIMES, Window
@@ -27,6 +28,32 @@ def check_texts(what: str, *values: object) -> None:
     for value in values:
         if not isinstance(value, str):
             raise TypeError(f"{what} is a str, not {value!r}")
+
+
+def check_filter(text: str) -> None:
+    """Raise TypeError for a filter that is not a str, ValueError for an empty one or one with a NUL.
+
+    >>> check_filter("prev_prio < 100")
+    """
+    check_texts("a filter", text)
+    if not text.strip():
+        raise ValueError("an empty filter: name a field and its value, prev_prio < 100")
+    if "\0" in text:
+        raise ValueError(f"a filter ends at a NUL, which is character {text.index(chr(0))} of this one")
+
+
+def time_of(value: object) -> int:
+    """Return a time in ns; raises TypeError for what is not a whole number of them.
+
+    >>> time_of(1_500_000_000)
+    1500000000
+    """
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(
+            f"a time is an int in ns, not {value!r}: give int(seconds * 1e9), or None for no limit"
+        ) from None
 
 
 def check_cpus(cpus: tuple[object, ...]) -> None:

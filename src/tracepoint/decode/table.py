@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tracepoint.decode.arrow import arrow_format, table_node
 from tracepoint.decode.handing import hand_array, hand_schema, hand_stream
 from tracepoint.decode.libraries import import_library
 from tracepoint.decode.plan import ColumnKind, plan_columns
-from tracepoint.wording import counted, html_table, one_line
+from tracepoint.wording import counted, html_table, no_such, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,8 +57,11 @@ class ColumnTable:
         return html_table(self.columns, rows)
 
     def __getitem__(self, name: str) -> Column:
-        """Return one column; raises KeyError."""
-        return self._decoded()[name]
+        """Return one column; raises KeyError, which names the one that may be meant."""
+        columns = self._decoded()
+        if name not in columns:
+            raise KeyError(no_such("column", name, columns))
+        return columns[name]
 
     def __iter__(self) -> Iterator[dict[str, Value]]:
         """Yield the rows as dictionaries."""
@@ -153,6 +156,9 @@ class Table(ColumnTable):
         super().__init__(f"{form.system}:{form.name}", read)
         self.format = form
         self._added = added
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a table is of an open recording and cannot be pickled: pass table.arrow() instead")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tracepoint.closing import Closing
 from tracepoint.decode.engine import (
@@ -22,7 +22,15 @@ from tracepoint.decode.engine import (
 from tracepoint.decode.names import named_formats
 from tracepoint.decode.plan import plan_together
 from tracepoint.decode.rows import NO_ID
-from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection, check_cpus, check_texts, unknown_name
+from tracepoint.decode.selection import (
+    UNKNOWN_SYSTEM,
+    Selection,
+    check_cpus,
+    check_filter,
+    check_texts,
+    time_of,
+    unknown_name,
+)
 from tracepoint.decode.table import ColumnTable, JoinedTable, Table
 from tracepoint.decode.threads import thread_count
 from tracepoint.errors import DecodeError, LayoutError
@@ -34,7 +42,7 @@ from tracepoint.tracefile.opening import open_containers
 from tracepoint.tracefile.order import narrowed
 from tracepoint.tracefile.recording import read_pairs
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Window, shown_time
-from tracepoint.wording import counted, tail
+from tracepoint.wording import counted, no_such, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,6 +94,10 @@ class Trace(Closing):
         if self._file.is_closed:
             raise DecodeError("the recording is closed", self._file.path)
         return self._file
+
+    def __reduce__(self) -> NoReturn:
+        path = self._file.path
+        raise TypeError(f"a Trace is an open file and cannot be pickled: open {path!r} in the other process")
 
     def __repr__(self) -> str:
         if self._file.is_closed:
@@ -147,17 +159,18 @@ class Trace(Closing):
         """Return the trace of another ring buffer of the same file; raises KeyError."""
         check_texts("the name of an instance", name)
         if name and name not in self.instances:
-            raise KeyError(_unknown("instance", name, self.instances))
+            raise KeyError(no_such("instance", name, self.instances, 0))
         return Trace(self.file, name, self.selection, self._threads)
 
     def between(self, start_ns: int | None, stop_ns: int | None) -> Trace:
         """Return the same trace from `start_ns` on and before `stop_ns`; None: no limit.
 
-        Pages outside this range are skipped, so a short range of a large file costs little.
+        Pages outside this range are skipped, so a short range of a large file costs little.  Raises TypeError
+        for what is not a whole number.
         """
         window = self.selection.window
-        start = window.start if start_ns is None else max(start_ns, window.start)
-        stop = window.stop if stop_ns is None else min(stop_ns, window.stop)
+        start = window.start if start_ns is None else max(time_of(start_ns), window.start)
+        stop = window.stop if stop_ns is None else min(time_of(stop_ns), window.stop)
         limited = Window(min(max(start, MIN_TIME), MAX_TIME), min(max(stop, MIN_TIME), MAX_TIME))
         return self._with(window=limited)
 
@@ -200,9 +213,7 @@ class Trace(Closing):
         one of the fields is left out.  Reading raises FilterError when no event takes the filter.  Raises
         ValueError for an empty filter.
         """
-        check_texts("a filter", text)
-        if not text.strip():
-            raise ValueError("an empty filter: name a field and its value, prev_prio < 100")
+        check_filter(text)
         return self._with(where=(*self.selection.where, text))
 
     @cached_property
@@ -230,7 +241,7 @@ class Trace(Closing):
                 raise KeyError(f"the recording has no format for event {number}: records() has its bytes")
             if not self._texts and self.file.damage:
                 raise KeyError(f"no event {name!r}: no format could be read: {self.file.damage[0].reason}")
-            raise KeyError(_unknown("event", name, [*self._systems_of, *self._texts]))
+            raise KeyError(no_such("event", name, [*self._systems_of, *self._texts], 0))
         return known[0]
 
     def format(self, name: str) -> EventFormat:
@@ -266,7 +277,7 @@ class Trace(Closing):
 
         for column in columns:
             if column not in table.columns:
-                raise KeyError(_unknown("column", column, table.columns))
+                raise KeyError(no_such("column", column, table.columns, 0))
         return Table(table.format, read, tuple(f"{column}{_SYMBOLS}" for column in columns))
 
     def with_stacks(self, name: str) -> StackTable:
@@ -460,11 +471,6 @@ class Trace(Closing):
         return (*self.file.damage, *found)
 
 
-def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(name, known, 1)
-    return f"no {what} {name!r}{f'; did you mean {close[0]!r}?' if close else ''}"
-
-
 def open_trace(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, instance: str = "", threads: int = 0
 ) -> Trace:
@@ -479,7 +485,9 @@ def open_trace(
     if isinstance(path, bytes):
         raise TypeError(f"a path is a str or an os.PathLike, not {path!r}: os.fsdecode() makes one")
     threads = thread_count(threads)
-    paths = [path] if isinstance(path, (str, os.PathLike)) else path
+    paths = [*path] if isinstance(path, Iterable) and not isinstance(path, (str, os.PathLike)) else [path]
+    if not all(isinstance(one, (str, os.PathLike)) for one in paths):
+        raise TypeError(f"a path is a str or an os.PathLike, or there are several in a list, not {path!r}")
     if not paths:
         raise ValueError("no path of a recording")
     trace = Trace(open_containers(paths), threads=threads)

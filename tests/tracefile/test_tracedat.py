@@ -222,6 +222,13 @@ def option_place(data, number, nth=0):
     raise AssertionError(f"no option {number}")
 
 
+def test_a_size_beyond_the_end_of_a_file_says_that_it_may_be_cut_off(tmp_path):
+    path = tmp_path / "cut.dat"
+    path.write_bytes(written(content_of(), version=6)[:100])
+    with pytest.raises(DecodeError, match=r"are left; the file may be cut off"):
+        open_tracedat(path)
+
+
 def test_option_chain_that_loops():
     data = written(content_of())
     raw = patched(data, option_place(data, OptionId.DONE), "<Q", options_at(data))

@@ -6,6 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
+from tracepoint.tracefile.filebytes import FileBytes
 
 if TYPE_CHECKING:
     from tracepoint.tracefile.filebytes import Bytes
@@ -49,7 +50,10 @@ class Cursor:
     def skip(self, n_bytes: int, what: str = "data") -> int:
         """Pass over bytes and return where they began."""
         if not 0 <= n_bytes <= self.left:
-            raise self.error(f"{what} of {n_bytes} bytes where {self.left} are left")
+            # A wrong size and a short file look the same here.
+            is_end = self.end == len(self.data) and isinstance(self.data, FileBytes)
+            hint = "; the file may be cut off" if is_end else ""
+            raise self.error(f"{what} of {n_bytes} bytes where {self.left} are left{hint}")
         self.at += n_bytes
         return self.at - n_bytes
 

@@ -162,7 +162,9 @@ def test_a_region_is_a_mapping_where_its_call_was_recorded(analyse):
     made.add(9, 0, "syscalls:sys_exit_brk", {"ret": 0x5002000}, A)
     made.fault(10, A, address=0x5001000)
     report = analyse(made)
-    kinds = [(region.kind, region.start) for region in report.machine.regions]
+    kinds = [
+        (region.kind, region.start) for region in map(report.machine.region_at, range(len(report.machine.ts)))
+    ]
     assert kinds == [("anonymous", start), ("2 MiB", start), ("heap", 0x5000000)]
     assert [(row["pid"], row["n_tasks"]) for row in report.facts["processes"]] == [(A, 2)]
 
@@ -177,7 +179,11 @@ def test_a_program_that_begins_has_other_mappings(analyse):
     made.fault(6, B)
     made.fault(7, A)
     report = analyse(made)
-    assert [region.kind for region in report.machine.regions] == ["anonymous", "2 MiB", "anonymous"]
+    assert [region.kind for region in map(report.machine.region_at, range(len(report.machine.ts)))] == [
+        "anonymous",
+        "2 MiB",
+        "anonymous",
+    ]
 
 
 def read_and_wait(made, us, tid, rwbs="RA"):
@@ -210,7 +216,10 @@ def test_after_a_loss_nobody_knows_what_is_mapped_and_which_reads_are_of_a_fault
     read_and_wait(made, 10, A)
     made.fault(20, A)
     report = analyse(made)
-    assert [region.kind for region in report.machine.regions] == ["anonymous", "2 MiB"]
+    assert [region.kind for region in map(report.machine.region_at, range(len(report.machine.ts)))] == [
+        "anonymous",
+        "2 MiB",
+    ]
     assert {row["kind"]: row["n"] for row in report.facts["regions"]} == {
         "anonymous": Bounds(1, 3),
         "2 MiB": Bounds(0, 3),
@@ -243,3 +252,37 @@ def test_without_faults_of_programs_there_is_nothing(analyse):
     made.switch(1, 0, A, "S", B)
     with pytest.raises(TracepointError, match="no exceptions:page_fault_user"):
         analyse(made)
+
+
+def many(*, has_calls):
+    """Faults of several tasks and kinds; with system calls, whose begin ends what is known of a fault."""
+    made = Faults()
+    for at in range(60):
+        event = KERNEL if at % 7 == 3 else USER
+        address = (0x7F0000000000 + at * 0x1000, 0x10, 0x5000, (1 << 63) + at * 0x100000)[at % 4]
+        made.fault(10 * at + 1, (A, B)[at % 2], address, at % 24, at % 3, 0x400000 + at % 5, event)
+    if has_calls:
+        made.add(700, 0, "raw_syscalls:sys_enter", {"id": 1}, A)
+    return made
+
+
+def test_faults_alone_are_counted_as_they_are_with_the_same_figures(analyse, monkeypatch):
+    whole = analyse(many(has_calls=True))
+    rows, facts = whole.page_fault.to_dicts(), whole.facts
+    # Millions of them take no step each.
+    monkeypatch.setattr("tracepoint.analysis.faults.machine.FaultMachine.fault", None)
+    alone = analyse(many(has_calls=False))
+    assert alone.page_fault.to_dicts() == rows
+    for key in ("kinds", "tasks", "regions", "places"):
+        assert [{k: v for k, v in row.items() if k != "rate"} for row in alone.facts[key]] == [
+            {k: v for k, v in row.items() if k != "rate"} for row in facts[key]
+        ]
+    assert sum(row["n"].low for row in alone.facts["regions"]) == 60
+
+
+def test_chosen_tasks_and_cpus_are_those_of_all_faults(analyse):
+    report = analyse(many(has_calls=False))
+    (tasks,) = [one for one in report.sections(Choice(tasks=["one"], cpus=[0])) if one.key == "tasks"]
+    assert [row[0].low for row in tasks.rows] == [
+        sum(row["tid"] == A and row["cpu"] == 0 for row in report.page_fault)
+    ]

@@ -89,10 +89,10 @@ def test_faults_are_those_that_processes_count(record, show_figure):
     for kind, own in counted.items():
         # The child begins and ends with faults that it does not count: only those of its mapping are compared.
         rows = [row for row, tid in enumerate(machine.tid) if tid == own["pid"]]
-        regions = {machine.regions[row] for row in rows if _is_target(machine.regions[row].kind, kind)}
-        sizes = {region: sum(machine.regions[row] == region for row in rows) for region in regions}
+        regions = {machine.region_at(row) for row in rows if _is_target(machine.region_at(row).kind, kind)}
+        sizes = {region: sum(machine.region_at(row) == region for row in rows) for region in regions}
         region = max(sizes, key=sizes.get)
-        inside = [machine.outcome[row] for row in rows if machine.regions[row] == region]
+        inside = [machine.outcome[row] for row in rows if machine.region_at(row) == region]
         found = (
             inside.count(FaultOutcome.MINOR),
             inside.count(FaultOutcome.MAJOR),

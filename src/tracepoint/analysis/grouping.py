@@ -6,13 +6,26 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tracepoint.analysis.distribution import Bounds
     from tracepoint.analysis.records import AnalysisRecords
     from tracepoint.analysis.sections import Choice
 
 K = TypeVar("K")
+C = TypeVar("C")
+
+
+def most_common(counts: Mapping[C, int], key: Callable[[C], K]) -> list[tuple[K, int]]:
+    """Return how many rows have each key of what was counted, the most first.
+
+    >>> most_common({(1, 7): 2, (2, 8): 4, (3, 7): 3}, lambda pair: pair[1])
+    [(7, 5), (8, 4)]
+    """
+    found: Counter[K] = Counter()
+    for counted, n in counts.items():
+        found[key(counted)] += n
+    return found.most_common()
 
 
 class Grouping:
@@ -23,13 +36,24 @@ class Grouping:
     ) -> None:
         self.records = records
         self.choice = choice
-        chosen = choice.chosen(tids, cpus, records.names)
-        self.rows = [row for row, is_chosen in enumerate(chosen) if is_chosen]
+        self.rows: Sequence[int] = range(len(tids))
+        if choice.cpus is not None or choice.tasks:
+            chosen = choice.chosen(tids, cpus, records.names)
+            self.rows = [row for row, is_chosen in enumerate(chosen) if is_chosen]
         self._seconds = records.coverage.duration / 1e9 or 1.0
 
     def by(self, key: Callable[[int], K]) -> list[tuple[K, int]]:
         """Return how many rows have each key, the most first."""
         return Counter(map(key, self.rows)).most_common()
+
+    def counts(self, *columns: Sequence[int]) -> Counter[tuple[int, ...]]:
+        """Return how many rows have each combination of the numbers of columns, in the order of the rows.
+
+        There are few of them among millions of rows, so what is asked of each is asked of these.
+        """
+        if isinstance(self.rows, range):
+            return Counter(zip(*columns, strict=True))
+        return Counter(zip(*(map(column.__getitem__, self.rows) for column in columns), strict=True))
 
     def rate(self, n: int) -> float:
         """Return how often something happened in a second of the trace."""

@@ -9,6 +9,7 @@ from tracepoint.analysis.coverage import read_coverage
 from tracepoint.analysis.names import task_names
 from tracepoint.analysis.registry import missing_of
 from tracepoint.analysis.units import task_text
+from tracepoint.decode.numbers import numbers_of
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.recording import read_tgids
 from tracepoint.tracefile.textfile import TEXT_FORM
@@ -171,6 +172,34 @@ class AnalysisRecords:
             found = by_number.get(number)
             if found is not None and not (found[1] is not None and found[1].is_null(row)):
                 found[0](row, ts, cpu)
+
+    def rows_of(self, *events: str) -> Sequence[int]:
+        """Return the rows of the records of some events, damaged ones left out as in `run`."""
+        number_of = {name: number for number, name in self.table.events.items()}
+        last = {number_of[name.partition(":")[2]]: self._last_field(name) for name in events}
+        types = self.types.numbers
+        if any(column is not None for column in last.values()):
+            return [
+                row
+                for row, number in enumerate(types)
+                if number in last and not ((column := last[number]) is not None and column.is_null(row))
+            ]
+        if sum(self.trace.n_by_id.get(number, 0) for number in last) == len(types):
+            return range(len(types))
+        return [row for row, number in enumerate(types) if number in last]
+
+    def gathered(self, rows: Sequence[int], field: str, events: Sequence[str]) -> memoryview[int]:
+        """Return the numbers that a field of some events has in rows of these."""
+        columns = {event: self.column(event, field) for event in events}
+        first, *others = columns.values()
+        if all(column is first for column in others):
+            if isinstance(rows, range):
+                return first.numbers
+            return numbers_of(map(first.numbers.__getitem__, rows), first.plan.code)
+        number_of = {name: number for number, name in self.table.events.items()}
+        own = {number_of[event.partition(":")[2]]: column.numbers for event, column in columns.items()}
+        types = self.types.numbers
+        return numbers_of((own[types[row]][row] for row in rows), first.plan.code)
 
     def _last_field(self, event: str) -> Column | None:
         """Return the field of an event that ends last: a record that holds it holds all; None: all do."""

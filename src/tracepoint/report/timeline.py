@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,8 +128,9 @@ def _used_words(group: LaneGroup) -> tuple[list[str], LaneGroup]:
     """Return the words that slices have, and the group with their numbers."""
     places: dict[int, int] = {}
     for lane in group.lanes:
-        for at, word in enumerate(lane.words):
-            lane.words[at] = min(places.setdefault(word, len(places)), MAX_WORDS - 1)
+        for word in dict.fromkeys(lane.words):
+            places.setdefault(word, min(len(places), MAX_WORDS - 1))
+        lane.words = array("i", map(places.__getitem__, lane.words))
     bands = [group.bands[word] for word in places] if group.bands else ()
     return [group.words[word] for word in places], group._replace(bands=bands)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.faults.machine import Fault, FaultMachine
+from tracepoint.analysis.faults.machine import FaultColumns, FaultMachine
 from tracepoint.analysis.faults.needs import HANDLER, NEEDS
 from tracepoint.analysis.needs import Fields, Need
 from tracepoint.analysis.probes import find_probes
 from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.decode.numbers import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tracepoint.analysis.records import Take
     from tracepoint.decode.trace import Trace
 
+_FAULTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
 _GRAPH = "ftrace:funcgraph_exit"
 _GRAPH_FIELDS = Fields(("common_pid", "func"), ("retval",))
 # What calls handle_mm_fault() without a trap: mm/gup.c.
@@ -40,26 +42,35 @@ def read_faults(trace: Trace) -> tuple[AnalysisRecords, FaultMachine, list[str]]
         )
     records = AnalysisRecords(trace, "faults", needs)
     machine = FaultMachine(records.coverage.gaps, records.processes)
-    takes = _fault_takes(records, machine) | _mapping_takes(records, machine)
-    takes |= _wait_takes(records, machine)
+    machine.take(_columns(records))
+    takes = _mapping_takes(records, machine) | _wait_takes(records, machine)
     if probes:
         takes[probes[0].event] = _probe_take(records, machine, probes[0])
     elif has_graph:
         takes[_GRAPH] = _graph_take(records, machine)
-    records.run(takes)
+    # Faults alone, without losses, have no state: they are counted as they are.
+    if machine.has_losses or takes.keys() & records.recorded:
+        for name in _FAULTS:
+            if name in records:
+                takes[name] = lambda _row, ts, cpu: machine.fault(ts, cpu)
+        records.run(takes)
     machine.finish(records.coverage.stop)
     return records, machine, list(ends)
 
 
-def _fault_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, Take]:
-    def take(event: str, *, is_kernel: bool) -> Take:
-        pid, address, ip, code = records.numbers(event, "common_pid", "address", "ip", "error_code")
-        return lambda row, ts, cpu: machine.fault(
-            ts, cpu, pid[row], Fault(address[row], ip[row], code[row], is_kernel)
-        )
-
-    names = {"exceptions:page_fault_user": False, "exceptions:page_fault_kernel": True}
-    return {name: take(name, is_kernel=kernel) for name, kernel in names.items() if name in records}
+def _columns(records: AnalysisRecords) -> FaultColumns:
+    events = [name for name in _FAULTS if name in records]
+    rows = records.rows_of(*events)
+    pid, address, ip, code = (
+        records.gathered(rows, field, events) for field in ("common_pid", "address", "ip", "error_code")
+    )
+    times, cpus, types = records.times, records.cpus, records.types.numbers
+    if not isinstance(rows, range):
+        times = numbers_of(map(times.__getitem__, rows), "q")
+        cpus = numbers_of(map(cpus.__getitem__, rows), "i")
+    kernel = {number for number, name in records.table.events.items() if name == "page_fault_kernel"}
+    is_kernel = numbers_of((types[row] in kernel for row in rows), "b")
+    return FaultColumns(times, cpus, pid, address, ip, code, is_kernel)
 
 
 def _wait_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, Take]:

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.coverage import join_gaps
-from tracepoint.analysis.faults.mappings import AddressSpaces, region_of
+from tracepoint.analysis.faults.mappings import AddressSpaces, blocks_of, region_of, region_of_block
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
 from tracepoint.tracefile.sieve import MIN_TIME
 
@@ -65,13 +65,16 @@ class Waiting(IntEnum):
     SLEPT = 2
 
 
-class Fault(NamedTuple):
-    """What the processor says of a fault: the address, the instruction and the error code."""
+class FaultColumns(NamedTuple):
+    """What is recorded of faults, by time; the processor gives the address, instruction and error code."""
 
-    address: int
-    ip: int
-    code: int
-    is_kernel: bool
+    ts: Sequence[int] = ()
+    cpu: Sequence[int] = ()
+    tid: Sequence[int] = ()
+    address: Sequence[int] = ()
+    ip: Sequence[int] = ()
+    code: Sequence[int] = ()
+    is_kernel: Sequence[int] = ()
 
 
 def access_of(code: int) -> str:
@@ -105,14 +108,14 @@ class FaultMachine:
     """
 
     def __init__(self, gaps: Mapping[int, Sequence[Gap]], processes: Mapping[int, int]) -> None:
-        self.ts, self.dur = array("q"), array("q")
-        self.cpu, self.tid, self.process = array("i"), array("i"), array("i")
-        self.address, self.ip, self.code = array("Q"), array("Q"), array("Q")
-        self.is_kernel, self.outcome, self.waiting = array("b"), array("b"), array("b")
-        self.regions: list[MappedRegion] = []
-        self.spaces = AddressSpaces()
+        self._faults = FaultColumns()
+        self.dur, self.process, self.region = array("q"), array("i"), array("i")
+        self.outcome, self.waiting = array("b"), array("b")
         # Of equal regions one object is kept: there are few of them, and millions of faults.
-        self._known: dict[MappedRegion, MappedRegion] = {}
+        self.known_regions: list[MappedRegion] = []
+        self._places: dict[MappedRegion, int] = {}
+        self.spaces = AddressSpaces()
+        self._n_begun = 0
         #: Faults that get_user_pages() and its like made, without a trap.
         self.n_without_trap = 0
         #: Ends whose fault was not recorded, or lies before a loss.
@@ -132,24 +135,65 @@ class FaultMachine:
         """Return the process of a task, the task itself where it is not known."""
         return self._processes.get(tid, tid)
 
-    def fault(self, ts: int, cpu: int, tid: int, fault: Fault) -> None:
-        """A fault begins."""
+    def take(self, faults: FaultColumns) -> None:
+        """Take all faults of a recording, of which none has begun."""
+        n = len(faults.ts)
+        self._faults = faults
+        self.dur = array("q", [OPEN]) * n
+        self.process = array("i", map(self.process_of, faults.tid) if self._processes else faults.tid)
+        self.outcome, self.waiting = array("b", bytes(n)), array("b", bytes(n))
+        blocks = blocks_of(faults.address)
+        places = {block: self._place_of(region_of_block(block)) for block in dict.fromkeys(blocks)}
+        self.region = array("i", map(places.__getitem__, blocks))
+
+    def _place_of(self, region: MappedRegion) -> int:
+        at = self._places.setdefault(region, len(self.known_regions))
+        if at == len(self.known_regions):
+            self.known_regions.append(region)
+        return at
+
+    @property
+    def ts(self) -> Sequence[int]:
+        """When each fault began, in ns."""
+        return self._faults.ts
+
+    @property
+    def cpu(self) -> Sequence[int]:
+        """The CPU of each fault."""
+        return self._faults.cpu
+
+    @property
+    def tid(self) -> Sequence[int]:
+        """The task of each fault."""
+        return self._faults.tid
+
+    @property
+    def address(self) -> Sequence[int]:
+        """The address of each fault."""
+        return self._faults.address
+
+    @property
+    def ip(self) -> Sequence[int]:
+        """The instruction of each fault."""
+        return self._faults.ip
+
+    @property
+    def code(self) -> Sequence[int]:
+        """The error code of each fault."""
+        return self._faults.code
+
+    @property
+    def is_kernel(self) -> Sequence[int]:
+        """Whether the kernel had the fault."""
+        return self._faults.is_kernel
+
+    def fault(self, ts: int, cpu: int) -> None:
+        """The next fault begins."""
         self.follow(ts)
-        at = len(self.ts)
-        self.ts.append(ts)
-        self.dur.append(OPEN)
-        self.cpu.append(cpu)
-        self.tid.append(tid)
-        process = self.process_of(tid)
-        self.process.append(process)
-        self.address.append(fault.address)
-        self.ip.append(fault.ip)
-        self.code.append(fault.code)
-        self.is_kernel.append(fault.is_kernel)
-        self.outcome.append(FaultOutcome.UNKNOWN)
-        self.waiting.append(Waiting.NOTHING)
-        region = self.spaces.find(process, fault.address)
-        self.regions.append(self._known.setdefault(region, region))
+        at, faults = self._n_begun, self._faults
+        self._n_begun += 1
+        tid = faults.tid[at]
+        self.region[at] = self._place_of(self.spaces.find(self.process[at], faults.address[at]))
         self._pairs.begin(tid, at, ts, cpu)
         self._tries.pop(tid, None)
         self._last[tid] = at
@@ -205,10 +249,19 @@ class FaultMachine:
             if ts >= self._next_gap[1]:
                 self._next_gap = self._gaps.first_after(ts)
 
+    @property
+    def has_losses(self) -> bool:
+        """Whether anything was lost."""
+        return self._gaps.first_after(MIN_TIME) is not None
+
+    def region_at(self, at: int) -> MappedRegion:
+        """Return the region of a fault."""
+        return self.known_regions[self.region[at]]
+
     def is_region_sure(self, at: int) -> bool:
         """Whether no loss may hide what is mapped where a fault was."""
         first = self._gaps.first_after(MIN_TIME)
-        return first is None or self.ts[at] <= first[0] or self.regions[at] != region_of(self.address[at])
+        return first is None or self.ts[at] <= first[0] or self.region_at(at) != region_of(self.address[at])
 
     def leave(self, tid: int) -> None:
         """A task enters a system call: its fault has ended."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # include/uapi/asm-generic/mman-common.h
 _MAP_ANONYMOUS = 0x20
@@ -144,6 +147,21 @@ def region_of(address: int) -> MappedRegion:
     start = address >> _BLOCK_BITS << _BLOCK_BITS
     kind = "2 MiB of the kernel" if address >= _UPPER_HALF else "2 MiB"
     return MappedRegion(start, start + (1 << _BLOCK_BITS), kind)
+
+
+def blocks_of(addresses: Iterable[int]) -> list[int]:
+    """Return for each address the number of the region of `region_of`."""
+    return [address >> _BLOCK_BITS if address >= _FIRST else -1 for address in addresses]
+
+
+def region_of_block(block: int) -> MappedRegion:
+    """Return the region whose number `blocks_of` gives.
+
+    >>> addresses = (0, 0x10000, 0x200000, 1 << 63)
+    >>> [region_of_block(block) for block in blocks_of(addresses)] == [region_of(n) for n in addresses]
+    True
+    """
+    return region_of(max(block << _BLOCK_BITS, _FIRST) if block >= 0 else 0)
 
 
 def _signed(value: int) -> int:

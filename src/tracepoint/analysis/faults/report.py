@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.analysis.faults.build import read_faults
 from tracepoint.analysis.faults.machine import OPEN, FaultOutcome
 from tracepoint.analysis.faults.sections import (
+    FaultCounts,
     kind_section,
     latency_section,
     outcome_section,
@@ -91,32 +92,32 @@ class FaultReport(Report):
 
     def latency(self, *outcomes: FaultOutcome) -> Distribution:
         """Return how long faults took in ns, of all or of some outcomes."""
-        return self._latency(range(len(self.machine.ts)), *outcomes)
+        return self._latency(self._ended(range(len(self.machine.ts))), *outcomes)
+
+    def _ended(self, rows: Sequence[int]) -> list[int]:
+        """Return those of rows whose end was recorded."""
+        dur = self.machine.dur
+        return [row for row in rows if dur[row] != OPEN] if self.ends else []
 
     def _latency(self, rows: Sequence[int], *outcomes: FaultOutcome) -> Distribution:
         machine = self.machine
-        values = [
-            machine.dur[row]
-            for row in rows
-            if machine.dur[row] != OPEN and (not outcomes or machine.outcome[row] in outcomes)
-        ]
+        values = [machine.dur[row] for row in rows if not outcomes or machine.outcome[row] in outcomes]
         return samples_of(values, self.coverage, [machine.ts[row] for row in machine.cut])
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the faults by kind, outcome, task, process, region and instruction, and their times."""
         machine = self.machine
         group = Grouping(self.records, choice, machine.tid, machine.cpu)
-        times = {
-            outcome.name.lower(): self._latency(group.rows, outcome) for outcome in FaultOutcome if outcome
-        }
-        times["all"] = self._latency(group.rows)
+        counts, ended = FaultCounts(group, machine), self._ended(group.rows)
+        times = {outcome.name.lower(): self._latency(ended, outcome) for outcome in FaultOutcome if outcome}
+        times["all"] = self._latency(ended)
         return (
-            kind_section(group, machine),
-            outcome_section(group, machine, self.ends, has_waits=self.has_waits),
-            task_section(group, machine, has_ends=bool(self.ends)),
-            process_section(group, machine),
-            region_section(group, machine, has_mappings=self.has_mappings),
-            place_section(group, machine),
+            kind_section(group, machine, counts),
+            outcome_section(group, machine, counts, self.ends, has_waits=self.has_waits),
+            task_section(group, machine, counts, has_ends=bool(self.ends)),
+            process_section(group, counts),
+            region_section(group, machine, counts, has_mappings=self.has_mappings),
+            place_section(group, counts),
             latency_section(times, self.ends),
         )
 

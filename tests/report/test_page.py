@@ -334,3 +334,14 @@ def test_labels_of_quantiles_that_lie_together_are_one():
     one, many = re.findall(r"<svg.*?</svg>", distribution_charts(section))
     assert re.findall(r"<text[^>]*>(p50[^<]*|p99[^<]*|max[^<]*|)</text>", one) == ["", "", "p50, p99, max"]
     assert re.findall(r"<text[^>]*>(p50[^<]*|p99[^<]*|max[^<]*|)</text>", many) == ["p50", "", "p99, max"]
+
+
+def test_points_in_time_have_a_colour_in_the_legend(tmp_path):
+    schedule = Schedule()
+    for at in range(1, 50):
+        schedule.add(at, 0, "exceptions:page_fault_user", {"address": 4096, "ip": 1, "error_code": 6}, 7)
+    recording = tmp_path / "made.dat"
+    recording.write_bytes(schedule.data())
+    with tp.open_trace(str(recording)) as trace:
+        (group,) = facts_of(make_report(trace, ["faults"]).html)["timeline"]["groups"]
+    assert group["legend"] == [["page_fault", "page_fault"]]

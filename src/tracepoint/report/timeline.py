@@ -70,7 +70,8 @@ def _group_facts(group: LaneGroup, coverage: Coverage, pack: Pack, n_groups: int
             facts["keys"] = [pack.add(own) for own in cells.keys]
             facts["tops"] = [pack.add(own) for own in cells.tops]
             for word, share in zip(cells.keys[-1], cells.tops[-1], strict=True):
-                weights[word] += share
+                # Points in time, such as page faults, fill nothing and have a colour.
+                weights[word] += share or 1
         lanes.append(facts | _slice_facts(lane, windows, coverage.start, pack))
     return {
         "key": group.key,

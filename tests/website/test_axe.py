@@ -107,4 +107,6 @@ def test_reports_can_be_used_by_everyone(
     page.go((reports / f"{name}.html").as_uri())
     page.wait("Report.timing.isReady")
     assert violations(page) == []
+    # Names of events may be longer than a phone is wide.
+    assert page.run("document.documentElement.scrollWidth") == size[0]
     page.close()

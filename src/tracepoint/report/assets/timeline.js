@@ -94,7 +94,7 @@ Report.drawTimeline = () => {
     const more = [];
     if (group.more) more.push(`${Report.count(group.more)} more not drawn`);
     if (group.hidden) more.push(`${Report.count(group.hidden)} slices overlap others and are not drawn`);
-    const about = el("small", {}, [`${group.lanes.length} lanes`, ...more].join(", "));
+    const about = el("small", {}, [group.lanes.length === 1 ? "1 lane" : `${group.lanes.length} lanes`, ...more].join(", "));
     connect(group);
     return el("details", { open: "" }, el("summary", {}, group.title, about), el("div", { class: "tracks" }, group.names, group.canvas), legend(group));
   }

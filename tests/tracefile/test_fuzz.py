@@ -11,6 +11,7 @@ import struct
 import time
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -142,8 +143,9 @@ def search(samples, tmp_path, request):
     rng = random.Random(seed)
     originals = [(data, places_of_interest(data), use) for data, use in samples]
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    resource.setrlimit(resource.RLIMIT_AS, (used + MAX_MEMORY + (1 << 30), hard))
+    # Of addresses, not of memory: libraries of tests before this one may have reserved gigabytes of them.
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MAX_MEMORY, hard))
     before = signal.signal(signal.SIGALRM, too_long)
     counts = {"cases": 0, "refused": 0, "damaged": 0, "whole": 0, "slowest_ms": 0}
     end = time.monotonic() + SECONDS

@@ -212,7 +212,7 @@ def lengthened(name: str, n_bytes: int) -> Path:
         first, last = trace.span
         n_times = n_bytes // sum(cpu.size for cpu in buffer.cpus) + 1
         cpus = tuple(CpuPages(c.cpu, repeated(c, n_times, last - first + 1000)) for c in buffer.cpus)
-        content = replace(trace.file.content(), buffers=(BufferContent(cpus, "", buffer.clock),))
+        content = trace.file.content()._replace(buffers=(BufferContent(cpus, "", buffer.clock),))
         write_tracedat(stream, content, 6)
     part.rename(target)
     return target

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -79,7 +78,7 @@ def recording(content, cpus, layout, rng, share):
             for record in page:
                 writer.add(*record)
         made.append(CpuPages(cpu, (writer.pages(),)))
-    return written(replace(content, buffers=(BufferContent(tuple(made), "", "mono"),)))
+    return written(content._replace(buffers=(BufferContent(tuple(made), "", "mono"),)))
 
 
 @pytest.fixture(scope="module")

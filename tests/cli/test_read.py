@@ -6,7 +6,6 @@ import csv
 import json
 import struct
 import sys
-from dataclasses import replace
 from functools import partial
 from io import BytesIO, StringIO
 from types import SimpleNamespace
@@ -83,7 +82,7 @@ def test_json_lines(run, file_of) -> None:
 
 
 def test_unknown_event_in_json(run, file_of) -> None:
-    _, out, _ = run(file_of(replace(content_of(n_records=1), formats=())), "--format", "jsonl")
+    _, out, _ = run(file_of(content_of(n_records=1)._replace(formats=())), "--format", "jsonl")
     data = json.loads(out)
     assert (data["event"], data["text"]) == ("unknown:400", "Unknown type 400")
     assert data["fields"]["data"].startswith("9001")
@@ -144,7 +143,7 @@ def test_empty_filter_is_refused(run, text) -> None:
 
 
 def test_unknown_event_is_chosen_by_its_name(run, file_of) -> None:
-    path = file_of(replace(content_of(n_records=4), formats=()))
+    path = file_of(content_of(n_records=4)._replace(formats=()))
     status, out, err = run(path, "unknown:400", "--pid", "7", "--cpu", "1")
     assert (status, out.count("Unknown type 400"), "matches" in err) == (0, 2, False)
     assert run(path, "unknown:401")[0] == 1
@@ -163,7 +162,7 @@ def lossy(n_lost=9):
     writer.add(1, tick(0))
     writer.lose(n_lost)
     writer.add(2, tick(1))
-    return replace(content_of(), buffers=(BufferContent((CpuPages(0, (writer.pages(),)),)),))
+    return content_of()._replace(buffers=(BufferContent((CpuPages(0, (writer.pages(),)),)),))
 
 
 def test_lost_events_are_said_and_strict_tells(run, file_of) -> None:
@@ -181,7 +180,7 @@ def test_lost_events_are_said_and_strict_tells(run, file_of) -> None:
 def test_overwritten_events_show_where_buffers_begin(run, file_of) -> None:
     content = content_of(n_records=6, n_cpus=3)
     stats = text_option(OptionId.CPUSTAT, "CPU: 0\nentries: 2\noverrun: 5\n")
-    out = run(file_of(replace(content, options=(*content.options, stats))))[1]
+    out = run(file_of(content._replace(options=(*content.options, stats))))[1]
     assert "# entries-in-buffer/entries-written: 6/11   #P:3" in out
     assert out.count("buffer started") == 1
 
@@ -192,7 +191,7 @@ def test_each_buffer_has_its_own_losses(run, file_of) -> None:
     texts = ("CPU: 0\noverrun: 5\n", "\nBuffer: one\n\n", "CPU: 0\noverrun: 7\ncommit overrun: 1\n",
              "CPU: 1\noverrun: 70\ndropped events: 2\n")  # fmt: skip
     options = (*content.options, *(text_option(OptionId.CPUSTAT, text) for text in texts))
-    path = file_of(replace(content, options=options))
+    path = file_of(content._replace(options=options))
     _, out, err = run(path)
     assert ("written: 2/7 " in out, "5 events were lost" in err) == (True, True)
     status, out, err = run(path, "--instance", "one", "--strict")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -62,7 +61,7 @@ def test_quick_reads_no_more_than_the_outline(run):
 
 def test_a_trace_without_records_is_shown(run, tmp_path):
     path = tmp_path / "empty.dat"
-    path.write_bytes(written(replace(content_of(), buffers=(BufferContent(()),))))
+    path.write_bytes(written(content_of()._replace(buffers=(BufferContent(()),))))
     status, out, _ = run(str(path))
     assert status == 0
     assert "span      no records" in out

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -337,3 +338,17 @@ def test_it_records_what_an_analysis_reads_and_the_kernel_has(files, tmp_path, c
     assert "did you mean 'irq'?" in capsys.readouterr().err
     assert main([*words, "--force"]) == 2
     assert "nothing to record: name events" in capsys.readouterr().err
+
+
+def test_the_command_imports_little():
+    """What is imported before anything is recorded takes CPU time from what is to be recorded."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "from tracepoint.cli import main; main.make_parser(['record']);"
+        "print(*{'ast', 'dataclasses', 'inspect', 'subprocess', 'tempfile'} & set(sys.modules))"
+    )
+    folder = Path(drain.__file__).parents[2]
+    # Without `site`, which may import them for other packages.
+    words = [sys.executable, "-I", "-S", "-c", code, folder]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from dataclasses import replace
 
 import pytest
 
@@ -77,7 +76,7 @@ def test_losses_stay_before_the_record_that_followed_them(tmp_path):
         writer.add(stamp, tick(stamp))
     source, path = tmp_path / "whole.dat", tmp_path / "some.dat"
     buffers = (BufferContent((CpuPages(0, [writer.pages()]),)),)
-    source.write_bytes(written(replace(content_of(), buffers=buffers)))
+    source.write_bytes(written(content_of()._replace(buffers=buffers)))
     with tp.open_trace(source) as trace:
         tp.write_cut(trace.between(3000, 4000), path)
     with tp.open_trace(path) as trace:

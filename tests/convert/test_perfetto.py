@@ -4,7 +4,6 @@ import json
 import random
 import shutil
 import subprocess
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -182,7 +181,7 @@ def test_a_loss_begins_a_bundle_that_says_so(exported, tmp_path):
     data = writer.pages()
     source = tmp_path / "lost.dat"
     content = content_of()
-    source.write_bytes(written(replace(content, buffers=(BufferContent((CpuPages(0, [data]),)),))))
+    source.write_bytes(written(content._replace(buffers=(BufferContent((CpuPages(0, [data]),)),))))
     found = [(dict(b).get(3), sum(n == 2 for n, _ in b)) for b in bundles(exported(source))]
     assert found == [(None, 1), (1, 1)]
 

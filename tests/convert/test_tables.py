@@ -3,7 +3,6 @@
 import csv
 import gc
 import json
-from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -127,7 +126,7 @@ def raw_file(tmp_path):
         writer.add(n, tick(n, name))
     buffer = BufferContent((CpuPages(0, (writer.pages(),)),))
     path = tmp_path / "raw.dat"
-    path.write_bytes(written(replace(content, saved_cmdlines=comms, buffers=(buffer,))))
+    path.write_bytes(written(content._replace(saved_cmdlines=comms, buffers=(buffer,))))
     return path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 
 import pytest
 
@@ -183,7 +182,7 @@ def test_several_packets(tmp_path):
 
 def test_names_that_are_no_words(tmp_path):
     text = tick_format().replace("u32 n;", "u32 n-1.x;").replace("name: tick", 'name: ti"ck')
-    content = replace(content_of(n_records=10), formats=(("de\\mo", text),))
+    content = content_of(n_records=10)._replace(formats=(("de\\mo", text),))
     with opened(tmp_path, written(content)) as trace, both(trace, tmp_path / "ctf") as read:
         assert read.events == {'de\\mo:ti"ck': 10}
         assert read['ti"ck']["n_1_x"].tolist() == list(range(10))

@@ -1,7 +1,5 @@
 """Losses of a selection: those of its CPUs and its range of times, shown only before the record they came before."""
 
-from dataclasses import replace
-
 import pytest
 
 import tracepoint as tp
@@ -29,7 +27,7 @@ def path(tmp_path):
     content = content_of()
     stats = text_option(OptionId.CPUSTAT, "CPU: 0\noverrun: 12\nCPU: 1\noverrun: 90\n")
     options = (*content.options, stats)
-    made = replace(content, buffers=(BufferContent(tuple(found), "", "mono"),), options=options)
+    made = content._replace(buffers=(BufferContent(tuple(found), "", "mono"),), options=options)
     (tmp_path / "t.dat").write_bytes(written(made))
     return tmp_path / "t.dat"
 

@@ -3,7 +3,6 @@
 import struct
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
 
@@ -182,7 +181,7 @@ def test_records_without_a_format_are_chosen_as_others_are(tmp_path, formats, is
     buffer = BufferContent(
         (CpuPages(0, ()), CpuPages(1, (write_pages(strange, content.layout),))), "", "mono"
     )
-    content = replace(content, buffers=(buffer,), formats=content.formats if formats is None else formats)
+    content = content._replace(buffers=(buffer,), formats=content.formats if formats is None else formats)
     with ExitStack() as stack:
         if not is_quick:
             stack.enter_context(twin())
@@ -276,7 +275,7 @@ def test_a_stack_has_all_its_addresses(tmp_path, is_quick):
         for n, stack in enumerate(stacks)
     ]
     cpus = (CpuPages(0, [write_pages(records, content.layout)]),)
-    content = replace(content, formats=(("ftrace", text),), buffers=(BufferContent(cpus),))
+    content = content._replace(formats=(("ftrace", text),), buffers=(BufferContent(cpus),))
     with tp.open_trace(saved(tmp_path, content)) as trace:
         if is_quick:
             assert trace["kernel_stack"]["caller"].tolist() == stacks
@@ -300,10 +299,10 @@ def test_a_notebook_shows_the_trace(tmp_path):
             writer.lose(12345)
         writer.add(n * 1000, tick(n))
     content = content_of(n_records=1)
-    content = replace(content, buffers=(BufferContent((CpuPages(0, [writer.pages()]),)),))
+    content = content._replace(buffers=(BufferContent((CpuPages(0, [writer.pages()]),)),))
     with tp.open_trace(saved(tmp_path, content)) as trace:
         shown = trace._repr_html_()
         assert "12,345 events were lost" in shown
         assert trace.losses(0) == [(150_000, 12345)]
-    with tp.open_trace(saved(tmp_path, replace(content, buffers=(BufferContent(()),)))) as trace:
+    with tp.open_trace(saved(tmp_path, content._replace(buffers=(BufferContent(()),)))) as trace:
         assert "<svg" not in trace._repr_html_()

@@ -27,8 +27,7 @@ from module_trees import with_events, write_depmod
 from tracepoint.errors import LabError
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.kernels import modules, packages
-from tracepoint.layout.corefile import core_offset
-from tracepoint.printk.facts import LASTING_VARIABLES
+from tracepoint.layout.corefile import LASTING_VARIABLES, core_offset
 
 HERE = Path(__file__).parent
 PROGRAMS = ("syscalls", "rawpages", "events")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tracepoint.errors import LayoutError
 from tracepoint.layout.btf import find_btf
-from tracepoint.layout.compressed import decompress, kernel_payload, load_zstd
+from tracepoint.layout.compressed import decompress, kernel_payload
+from tracepoint.layout.zstd import load_zstd
 from tracepoint.tree.cache import cache_folder
 
 PLAIN = b"\x7fELF " + bytes(range(256)) * 40
@@ -119,7 +120,7 @@ def test_damaged_data_is_an_error(data: bytes) -> None:
 
 
 def test_zstd_without_a_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracepoint.layout.compressed._ZSTD_LIBRARIES", ())
+    monkeypatch.setattr("tracepoint.layout.zstd._ZSTD_LIBRARIES", ())
     with pytest.raises(LayoutError, match="pip install zstandard"):
         decompress(b"\x28\xb5\x2f\xfd....")
 

@@ -76,8 +76,8 @@ def main():
     wanted = {(event.system, event.text) for event in texts}
     formats = tuple(pair for pair in trace.formats if pair in wanted)
     symbols = symbols_for(trace, buffer)
-    content = replace(
-        trace.content(), buffers=(buffer,), formats=formats, kallsyms=symbols, printk_formats=""
+    content = trace.content()._replace(
+        buffers=(buffer,), formats=formats, kallsyms=symbols, printk_formats=""
     )
     whole = GOLDEN / "whole.dat"
     with whole.open("wb") as file:

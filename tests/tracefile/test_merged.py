@@ -1,7 +1,6 @@
 """Several recordings as one: by time, with ids of its own, and nothing that differs mixed up."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -56,7 +55,7 @@ def renumbered(content, old, new, change=("", "")):
         (system, re.sub(rf"^ID: {old}$", f"ID: {new}", text, flags=re.MULTILINE).replace(*change))
         for system, text in content.formats
     )
-    return replace(content, formats=formats)
+    return content._replace(formats=formats)
 
 
 def test_the_same_event_with_another_id_is_one_and_other_fields_keep_apart(tmp_path):
@@ -82,7 +81,7 @@ def test_the_same_event_with_another_id_is_one_and_other_fields_keep_apart(tmp_p
 
 def test_times_are_those_of_each_file(tmp_path):
     content = content_of(n_records=5)
-    later = replace(content, options=(*content.options, text_option(OptionId.OFFSET, "1000000")))
+    later = content._replace(options=(*content.options, text_option(OptionId.OFFSET, "1000000")))
     one, two = file_of(tmp_path, "one", content), file_of(tmp_path, "two", later)
     with tp.open_trace(one) as a, tp.open_trace(two) as b, tp.open_trace([one, two]) as merged:
         expected = sorted([r.timestamp for r in a.records()] + [r.timestamp for r in b.records()])
@@ -95,7 +94,7 @@ def test_times_are_those_of_each_file(tmp_path):
 
 def test_records_without_a_format_are_not_taken_for_others(tmp_path):
     content = content_of(n_records=7)
-    bare = file_of(tmp_path, "bare", replace(content, formats=()))
+    bare = file_of(tmp_path, "bare", content._replace(formats=()))
     with tp.open_trace([file_of(tmp_path, "one", content), bare]) as merged:
         (known,) = [name for name in merged.events if not name.startswith("unknown")]
         with tp.open_trace(tmp_path / "one.dat") as alone:
@@ -108,9 +107,8 @@ def test_what_cannot_be_one(tmp_path):
     big = file_of(tmp_path, "big", content_of(True, n_records=3))
     with pytest.raises(DecodeError, match=r"64-bit big-endian, those of .*little"):
         tp.open_trace([little, big])
-    other = replace(
-        content_of(n_records=3),
-        buffers=tuple(replace(b, clock="x86-tsc") for b in content_of(n_records=3).buffers),
+    other = content_of(n_records=3)._replace(
+        buffers=tuple(b._replace(clock="x86-tsc") for b in content_of(n_records=3).buffers),
     )
     with pytest.raises(DecodeError, match="its clock is x86-tsc"):
         tp.open_trace([little, file_of(tmp_path, "tsc", other)])
@@ -131,8 +129,8 @@ def test_damage_names_its_file(tmp_path):
 
 def test_tasks_and_symbols_on_which_files_differ_are_left_out(tmp_path):
     content = content_of(n_records=3)
-    one = replace(content, saved_cmdlines="1 init\n7 sh\n", kallsyms="ffffffff81000000 T _stext\n")
-    two = replace(content, saved_cmdlines="1 init\n7 bash\n9 ls\n", kallsyms="ffffffff82000000 T _stext\n")
+    one = content._replace(saved_cmdlines="1 init\n7 sh\n", kallsyms="ffffffff81000000 T _stext\n")
+    two = content._replace(saved_cmdlines="1 init\n7 bash\n9 ls\n", kallsyms="ffffffff82000000 T _stext\n")
     with tp.open_trace([file_of(tmp_path, "one", one), file_of(tmp_path, "two", two)]) as merged:
         assert merged.file.saved_cmdlines == "1 init\n9 ls\n"
         assert merged.file.kallsyms == ""

@@ -13,7 +13,7 @@ import pytest
 import tracepoint as tp
 from tracefile.making import content_of, written
 from tracepoint.errors import DecodeError
-from tracepoint.layout.compressed import load_zstd
+from tracepoint.layout.zstd import load_zstd
 from tracepoint.tracefile import filebytes
 from tracepoint.tracefile.compression import has_zstd
 

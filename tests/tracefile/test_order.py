@@ -1,7 +1,6 @@
 """Pages that go back in time: every record is found by its time, and comes in its order, wherever its page stands."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -54,7 +53,7 @@ def save(path, of_cpu_1, is_big_endian=False, **form):
     cpus = [[page_of(n, layout, 300) for n in range(N_PAGES)], of_cpu_1]
     content = content_of(is_big_endian)
     pages = tuple(CpuPages(cpu, tuple(found)) for cpu, found in enumerate(cpus))
-    path.write_bytes(written(replace(content, buffers=(replace(content.buffers[0], cpus=pages),)), **form))
+    path.write_bytes(written(content._replace(buffers=(content.buffers[0]._replace(cpus=pages),)), **form))
 
 
 def shown(trace):

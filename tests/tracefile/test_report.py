@@ -99,7 +99,7 @@ def content(clock="mono", is_known=True):
         ),
     )
     formats = (("demo", tick_format()), ("sched", SWITCH), ("demo", ADDRESSES))
-    return replace(made, formats=formats, buffers=(BufferContent((CpuPages(0, pages),), "", clock),))
+    return made._replace(formats=formats, buffers=(BufferContent((CpuPages(0, pages),), "", clock),))
 
 
 def test_columns():

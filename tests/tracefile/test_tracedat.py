@@ -2,7 +2,6 @@
 
 import struct
 from contextlib import suppress
-from dataclasses import replace
 from io import BytesIO
 
 import pytest
@@ -43,7 +42,7 @@ def test_version_7_of_trace_cmd_is_the_same_recording():
 
 
 def test_missing_library_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("tracepoint.layout.compressed._ZSTD_LIBRARIES", ())
+    monkeypatch.setattr("tracepoint.layout.zstd._ZSTD_LIBRARIES", ())
     with pytest.raises(TracepointError, match="pip install"):
         open_tracedat(GOLDEN / "cut.v7.zstd.dat")
 
@@ -112,7 +111,7 @@ def test_blocks_are_taken_one_by_one(version, compression):
             yield bytes(4096 * 16)
 
     stream, before = BytesIO(), 0
-    content = replace(content_of(), buffers=(BufferContent((CpuPages(0, blocks()),)),))
+    content = content_of()._replace(buffers=(BufferContent((CpuPages(0, blocks()),)),))
     write_tracedat(stream, content, version, compression)
     trace = read_tracedat(stream.getvalue())
     assert sum(len(block) for block in trace.buffers[0].cpus[0].blocks()) == 4096 * 16 * 64
@@ -120,14 +119,14 @@ def test_blocks_are_taken_one_by_one(version, compression):
 
 
 def test_compressed_data_comes_in_chunks_of_forty_pages():
-    content = replace(content_of(), buffers=(BufferContent((CpuPages(0, [bytes(4096 * 90)]),)),))
+    content = content_of()._replace(buffers=(BufferContent((CpuPages(0, [bytes(4096 * 90)]),)),))
     trace = read_tracedat(written(content, 7, "zlib"))
     assert [len(block) // 4096 for block in trace.buffers[0].cpus[0].blocks()] == [40, 40, 10]
 
 
 def test_cpus_without_data_and_with_gaps():
     one = content_of().buffers[0].cpus[1]
-    content = replace(content_of(), buffers=(BufferContent((CpuPages(5, one.blocks),)),), n_cpus=2)
+    content = content_of()._replace(buffers=(BufferContent((CpuPages(5, one.blocks),)),), n_cpus=2)
     for version, compression in SHAPES:
         trace = read_tracedat(written(content, version, compression))
         assert trace.n_cpus == 6
@@ -142,7 +141,7 @@ def test_lost_events_go_with_the_record_behind_them():
     writer.lose(9)
     writer.add(2, tick(1))
     writer.add(3, tick(2))
-    content = replace(content_of(), buffers=(BufferContent((CpuPages(0, (writer.pages(),)),)),))
+    content = content_of()._replace(buffers=(BufferContent((CpuPages(0, (writer.pages(),)),)),))
     trace = read_tracedat(written(content))
     assert [record.lost for record in trace.buffers[0].records()] == [0, 9, 0]
 
@@ -157,7 +156,7 @@ def test_shapes_that_do_not_exist(version, compression, message):
 
 
 def test_blocks_that_are_not_pages():
-    content = replace(content_of(), buffers=(BufferContent((CpuPages(0, (bytes(100),)),)),))
+    content = content_of()._replace(buffers=(BufferContent((CpuPages(0, (bytes(100),)),)),))
     with pytest.raises(TracepointError, match="whole pages"):
         written(content)
 
@@ -249,7 +248,7 @@ def test_option_chain_that_leads_nowhere():
 def test_second_section_of_a_kind_is_left_out():
     content = content_of()
     other = Option(OptionId.KALLSYMS, struct.pack("<Q", 77))
-    trace = read_tracedat(written(replace(content, options=(*content.options, other), kallsyms="1 T a\n")))
+    trace = read_tracedat(written(content._replace(options=(*content.options, other), kallsyms="1 T a\n")))
     assert trace.kallsyms == "1 T a\n"
     assert [damage.reason for damage in trace.damage] == ["a second section KALLSYMS was left out"]
 
@@ -399,13 +398,13 @@ def test_pages_of_an_instance_may_be_larger():
 def test_instance_of_version_6_that_points_nowhere():
     content = content_of()
     lost = Option(OptionId.BUFFER, struct.pack("<Q", 1 << 40) + b"gone\0")
-    trace = read_tracedat(written(replace(content, options=(*content.options, lost)), 6))
+    trace = read_tracedat(written(content._replace(options=(*content.options, lost)), 6))
     assert [buffer.name for buffer in trace.buffers] == [""]
     assert "an instance" in trace.damage[0].reason
 
 
 def test_format_that_is_none_is_damage():
-    content = replace(content_of(), formats=(("demo", tick_format()), ("demo", "nonsense")))
+    content = content_of()._replace(formats=(("demo", tick_format()), ("demo", "nonsense")))
     trace = read_tracedat(written(content))
     assert list(trace.events) == [400]
     assert "a format of demo" in trace.damage[0].reason
@@ -453,8 +452,7 @@ _SAMPLES = {shape: written(content_of(n_records=60, instances=("i",)), *shape) f
     st.booleans(),
 )
 def test_descriptions_survive(formats, symbols, comms, options, shape, is_big_endian):
-    content = replace(
-        content_of(is_big_endian, n_records=3),
+    content = content_of(is_big_endian, n_records=3)._replace(
         formats=tuple((s, t.encode("utf-8", "replace").decode()) for s, t in formats),
         kallsyms=symbols.encode("utf-8", "replace").decode(),
         saved_cmdlines=comms.encode("utf-8", "replace").decode(),

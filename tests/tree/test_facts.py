@@ -4,7 +4,6 @@ import gzip
 import lzma
 import os
 import struct
-from dataclasses import replace
 
 import pytest
 
@@ -188,7 +187,7 @@ def recorded(tmp_path):
         options = (*content.options[:1], text_option(OptionId.UNAME, f"Linux host {release} x86_64"))
         path = tmp_path / "some.dat"
         path.write_bytes(
-            written(replace(content, formats=(("demo", text),), kallsyms=kallsyms, options=options))
+            written(content._replace(formats=(("demo", text),), kallsyms=kallsyms, options=options))
         )
         return str(path)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tracepoint.analysis.coverage import Coverage, count_coverage, read_coverage
 from tracepoint.analysis.summary import TraceSummary
 from tracepoint.analysis.top import TopK
+from tracepoint.decode.found import NO_ID
 from tracepoint.decode.names import names_by_id
-from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import unknown_name
 from tracepoint.record.page import LOST_UNKNOWN
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One subcommand: its module in `tracepoint.cli`, one line of help, and examples.
 
     Every example is run by the tests in the root of the repository; `#` begins a comment.  Commands

@@ -108,7 +108,8 @@ def make_parser(words: Sequence[str]) -> Parser:
     add_output_arguments(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     chosen = _command_word(words)
-    for name, command in COMMANDS.items():
+    # Those of all commands take more time than many a command: they are for the help of the program.
+    for name, command in COMMANDS.items() if chosen not in COMMANDS else [(chosen, COMMANDS[chosen])]:
         sub = commands.add_parser(
             name,
             help=command.summary,

@@ -11,9 +11,8 @@ import os
 import select
 import threading
 from array import array
-from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.record.decode import DECODE
 
@@ -35,11 +34,11 @@ class DrainEnd(IntEnum):
     TARGET = 3
 
 
-@dataclass(slots=True)
 class MovedPages:
     """What was moved so far, which another thread may read meanwhile."""
 
-    counts: array[int] = field(default_factory=lambda: array("Q", bytes(16)))
+    def __init__(self) -> None:
+        self.counts = array("Q", bytes(16))
 
     @property
     def n_pages(self) -> int:
@@ -52,8 +51,7 @@ class MovedPages:
         return self.counts[_UNSAVED]
 
 
-@dataclass(frozen=True, slots=True)
-class DrainPlan:
+class DrainPlan(NamedTuple):
     """What the drains of all CPUs share: when to end, and how many pages they may write together.
 
     `end` is a file that can be read when it is time to end, `room` one number: the pages that all may write.

@@ -6,10 +6,9 @@ import io
 import re
 import sys
 import tarfile
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.printk.facts import LASTING_VARIABLES
+from tracepoint.layout.corefile import LASTING_VARIABLES
 from tracepoint.record.layout import PageLayout, read_page_layout
 from tracepoint.tracefile.recording import TraceSettings
 from tracepoint.tracefile.write import clock_text
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 _ID = re.compile(r"^ID: (\d{1,9})$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFacts:
+class RecordedFacts(NamedTuple):
     """The texts of an array's control files at one time."""
 
     header_page: str
@@ -102,24 +100,24 @@ class RecordedFacts:
         return sum((folder / name).stat().st_size for name in (*texts, "formats.tar"))
 
 
-@dataclass(slots=True)
 class Description:
     """What describes the records of an array: its texts as last read, and formats by `system:event`."""
 
-    array: ArrayFiles
-    formats: dict[str, str] = field(default_factory=dict)
-    known: RecordedFacts | None = None
+    def __init__(self, array: ArrayFiles) -> None:
+        self.array = array
+        self.formats: dict[str, str] = {}
+        self._known: RecordedFacts | None = None
 
     @property
     def facts(self) -> RecordedFacts:
         """The texts, as they were read last."""
-        if self.known is None:
+        if self._known is None:
             raise RuntimeError("nothing was described")
-        return self.known
+        return self._known
 
     def read(self) -> None:
         """Read the texts, and add the formats of what is enabled now: it may change later."""
-        self.known = RecordedFacts.read(self.array, self.known)
+        self._known = RecordedFacts.read(self.array, self._known)
         for name in self.array.enabled:
             if name not in self.formats:
                 self.formats[name] = self.array.tracefs.read(f"events/{name.replace(':', '/')}/format")

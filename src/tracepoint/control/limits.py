@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import TracepointError
 
@@ -16,8 +15,7 @@ _LOOK = 0.05
 _MAX_SECONDS = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class RecordLimits:
+class RecordLimits(NamedTuple):
     """When a recording ends: see `record.record`.  `max_bytes` is that of each file."""
 
     seconds: float | None = None
@@ -51,8 +49,7 @@ class RecordLimits:
                 break
 
 
-@dataclass(frozen=True, slots=True)
-class Rotation:
+class Rotation(NamedTuple):
     """When a recording goes on in the next file, besides `max_bytes`, and how many are kept: 0 is all."""
 
     n_kept: int = 0

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 import time
 from array import array as numbers
 from bisect import bisect_right
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.control.drain import DrainEnd, DrainPlan
@@ -19,6 +16,8 @@ from tracepoint.tracefile.recording import CpuStats, read_stats, stats_options, 
 from tracepoint.tracefile.write import write_tracedat
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tracepoint.control.facts import Description
     from tracepoint.control.reader import CpuReader
     from tracepoint.record.layout import PageLayout
@@ -36,8 +35,7 @@ class RecordedPart:
     """
 
     def __init__(self, target: Path) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix=f".{target.name[:60]}.", dir=target.parent)
-        self.folder = Path(self._folder.name)
+        self.folder = _made_folder(target)
         self.cpus: list[CpuReader] = []
         self.n_moving = 0
         self.is_last = False
@@ -51,7 +49,10 @@ class RecordedPart:
         """Remove the folder with everything in it."""
         self.end()
         os.close(self._end)
-        self._folder.cleanup()
+        with contextlib.suppress(FileNotFoundError):
+            for path in self.folder.iterdir():
+                path.unlink()
+            self.folder.rmdir()
 
     def prepare(self, layout: PageLayout, room: int, share: int) -> None:
         """Say how much may be moved, and keep the space that a full disk needs to complete the file."""
@@ -71,7 +72,7 @@ class RecordedPart:
                 os.link(path, other.folder / path.name)
             except OSError:
                 # A file system without links.
-                shutil.copyfile(path, other.folder / path.name)
+                (other.folder / path.name).write_bytes(path.read_bytes())
 
     def collect(self, reader: CpuReader) -> None:
         """Move pages of one CPU until this part ends."""
@@ -170,3 +171,13 @@ class RecordedPart:
             dropped = counts.get("dropped events", 0)
             made.append(CpuStats(cpu.number, cpu.n_saved, cpu.n_records, overrun, dropped))
         return tuple(made)
+
+
+def _made_folder(target: Path) -> Path:
+    """Make a folder of a new name next to a file, for this user only."""
+    while True:
+        # Not `tempfile`: that imports more than a recording does otherwise.
+        folder = target.with_name(f".{target.name[:60]}.{os.urandom(6).hex()}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(0o700)
+            return folder

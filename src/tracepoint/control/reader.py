@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.control.drain import DrainEnd, MovedPages, drain, free_space
@@ -30,7 +29,6 @@ _RELEASED_BYTES = 40 * 4096
 _SINCE = re.compile(r"^(overrun|commit overrun|dropped events|read events): (\d+)$", re.MULTILINE)
 
 
-@dataclass(slots=True)
 class CpuReader:
     """One CPU's pages in transit; `n_ring` pages fit into its ring buffer.
 
@@ -38,18 +36,15 @@ class CpuReader:
     `before` and `after` are the counts and the text of `stats` when the recording began and ended.
     """
 
-    number: int
-    source: PageSource
-    spool: Path
-    n_ring: int
-    before: dict[str, int]
-    after: str = ""
-    n_records: int = 0
-    n_lost: int = 0
-    moved: MovedPages = field(default_factory=MovedPages)
-    n_old: int = 0
-    end: DrainEnd | None = None
-    error: OSError | None = None
+    def __init__(
+        self, number: int, source: PageSource, spool: Path, n_ring: int, before: dict[str, int]
+    ) -> None:
+        self.number, self.source, self.spool, self.n_ring = number, source, spool, n_ring
+        self.before, self.after = before, ""
+        self.moved = MovedPages()
+        self.n_old = self.n_records = self.n_lost = 0
+        self.end: DrainEnd | None = None
+        self.error: OSError | None = None
 
     def collect(self, plan: DrainPlan) -> None:
         """Move pages until the end, after those that are there; what goes wrong is kept for who waits."""

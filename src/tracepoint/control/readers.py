@@ -14,7 +14,7 @@ from tracepoint.control.facts import Description
 from tracepoint.control.part import RecordedPart
 from tracepoint.control.reader import CpuReader
 from tracepoint.control.status import watching
-from tracepoint.decode.rows import NO_ID
+from tracepoint.decode.found import NO_ID
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.tracefile.recording import Recording, read_stats
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.recording import read_stats
@@ -19,8 +18,7 @@ _LOST = ("overrun", "commit overrun", "dropped events")
 _MADE = ("entries", "read events", "overrun")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordStatus:
+class RecordStatus(NamedTuple):
     """The last second of a recording: rates a second, and how full the fullest ring buffer is (0 to 1)."""
 
     seconds: float
@@ -42,24 +40,27 @@ class RecordStatus:
         )
 
 
-@dataclass(slots=True)
-class _Counts:
+class _Counts(NamedTuple):
     """The counts of all CPUs at one time."""
 
     at: float
-    n_made: int = 0
-    n_lost: int = 0
-    fill: float = 0.0
+    n_made: int
+    n_lost: int
+    fill: float
 
     @classmethod
     def read(cls, read_cpu: Callable[[str], str], sizes: Mapping[str, int]) -> _Counts:
-        counts = cls(time.monotonic())
-        for cpu, size in sizes.items():
-            found = read_stats(read_cpu(cpu))
-            counts.n_made += sum(found.get(name, 0) for name in _MADE)
-            counts.n_lost += sum(found.get(name, 0) for name in _LOST)
-            counts.fill = max(counts.fill, min(found.get("bytes", 0) / max(size, 1), 1.0))
-        return counts
+        now = time.monotonic()
+        cpus = {cpu: read_stats(read_cpu(cpu)) for cpu in sizes}
+        return cls(
+            now,
+            sum(found.get(name, 0) for found in cpus.values() for name in _MADE),
+            sum(found.get(name, 0) for found in cpus.values() for name in _LOST),
+            max(
+                (min(cpus[cpu].get("bytes", 0) / max(size, 1), 1.0) for cpu, size in sizes.items()),
+                default=0.0,
+            ),
+        )
 
 
 @contextlib.contextmanager

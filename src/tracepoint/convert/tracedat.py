@@ -57,7 +57,7 @@ def write_cut(
         CpuPages(n, _CutBlocks(tuple(c for c in buffer.cpus if c.cpu == n), content.layout, progress))
         for n in numbers
     )
-    content = replace(content, buffers=(BufferContent(tuple(blocks), "", buffer.clock),))
+    content = content._replace(buffers=(BufferContent(tuple(blocks), "", buffer.clock),))
     with replacing(Path(path), 0o644) as stream:
         write_tracedat(stream, content, version, compression)
 

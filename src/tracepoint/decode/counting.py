@@ -6,7 +6,7 @@ from array import array
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from tracepoint.decode.rows import N_IDS, NO_ID, Found, HeadFacts, count_pages_slowly
+from tracepoint.decode.found import N_IDS, NO_ID, Found, HeadFacts
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class IdCounts:
     def add(self, data: Buffer, layout: PageLayout) -> Found:
         """Count the records of whole pages; return what the pages say beside them, in times of the pages."""
         if DECODE is None:
+            from tracepoint.decode.rows import count_pages_slowly  # noqa: PLC0415 - the C module needs none
+
             return count_pages_slowly(data, layout, self._counts)
         found, first, last = DECODE.count_pages(data, layout_numbers(layout), self._counts)
         return Found([HeadFacts(*head) for head in found], first, last)

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.decode.column import Column
 from tracepoint.decode.counting import IdCounts, layout_numbers
 from tracepoint.decode.fill import fill_slowly
+from tracepoint.decode.found import N_IDS, Found
 from tracepoint.decode.join import ColumnJoiner
 from tracepoint.decode.plan import plan_event
 from tracepoint.decode.rows import (
-    N_IDS,
-    Found,
     collect_slowly,
     count_tasks_slowly,
     merge_slowly,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tracepoint.decode.found import NO_ID, Found, HeadFacts
 from tracepoint.record.page import walk_pages
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, signed_time
 
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from tracepoint.record.page import Buffer
     from tracepoint.tracefile.sieve import Sieve
 
-#: For a record that is too short to say which event it is.
-NO_ID = -1
-N_IDS = 1 << 16
-
 
 class Row(NamedTuple):
     """One record: its time in ns, its CPU and its bytes."""
@@ -27,23 +24,6 @@ class Row(NamedTuple):
     stamp: int
     cpu: int
     data: bytes
-
-
-class HeadFacts(NamedTuple):
-    """What a page says of losses (LOST_UNKNOWN: some) and damage, at `fault_at` of the buffer."""
-
-    stamp: int
-    lost: int
-    fault: str
-    fault_at: int
-
-
-class Found(NamedTuple):
-    """What a buffer of pages holds: pages that tell of losses or faults, the first and the last time."""
-
-    heads: list[HeadFacts]
-    first: int = MAX_TIME
-    last: int = MIN_TIME
 
 
 def _walk(data: Buffer, layout: PageLayout, cpu: int) -> Iterator[tuple[int, int, bytes]]:

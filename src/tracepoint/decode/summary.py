@@ -9,8 +9,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, sum_counts
+from tracepoint.decode.found import NO_ID
 from tracepoint.decode.names import names_by_id
-from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import unknown_name
 from tracepoint.decode.threads import n_threads
 from tracepoint.errors import DecodeError

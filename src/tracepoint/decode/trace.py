@@ -19,9 +19,9 @@ from tracepoint.decode.engine import (
     read_tables,
     time_slices,
 )
+from tracepoint.decode.found import NO_ID
 from tracepoint.decode.names import named_formats
 from tracepoint.decode.plan import plan_together
-from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import (
     UNKNOWN_SYSTEM,
     Selection,

@@ -10,16 +10,10 @@ import bz2
 import lzma
 import struct
 import zlib
-from contextlib import suppress
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from tracepoint.errors import LayoutError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tracepoint.layout.zstd import load_zstd, new_zstd_expander
 
 #: How a compressed file begins, by magic and method.
 COMPRESSED_STARTS = (b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd")
@@ -29,10 +23,6 @@ OBJECT_STARTS = (b"\x7fELF", *COMPRESSED_STARTS)
 MODULE_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst")
 OBJECT_ENDS = (*MODULE_ENDS, ".o")
 _MAX_OBJECT = 1 << 30
-_MAX_WINDOW = 1 << 27
-_STEP = 1 << 10
-_AT_ONCE = 1 << 20
-_ZSTD_LIBRARIES = ("compression.zstd", "backports.zstd", "zstandard")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _MAGICS = {b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"\x1f\x8b": "gzip", _ZSTD_MAGIC: "zstd"}
 _LONGEST_MAGIC = 6
@@ -40,111 +30,6 @@ _LZ4_MAGIC = b"\x02\x21\x4c\x18"
 # What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.
 _LZ4_BLOCK = 8 << 20
 _LZ4_BOUND = _LZ4_BLOCK + _LZ4_BLOCK // 255 + 16
-
-
-class Zstd(NamedTuple):
-    """A library for zstd. `compress` takes a level (1 to 19, more is slower).
-
-    `expand` gives up to a number of bytes; it raises ValueError for damaged data.
-    """
-
-    version: str
-    compress: Callable[[bytes | bytearray | memoryview, int], bytes]
-    expand: Callable[[bytes, int], bytes]
-
-
-def find_zstd_name() -> str:
-    """Return the module name of the library for zstd that is installed; empty without one."""
-    for name in _ZSTD_LIBRARIES:
-        try:
-            if find_spec(name) is not None:
-                return name
-        except ModuleNotFoundError:  # the parent package is missing
-            continue
-    return ""
-
-
-def load_zstd() -> Zstd | None:
-    """Return the library for zstd that is installed, or None."""
-    name = find_zstd_name()
-    if not name:
-        return None
-    library = import_module(name)
-    if name == "zstandard":
-        version = ".".join(str(n) for n in library.ZSTD_VERSION)
-        return Zstd(version, _compress_zstandard(library), _expand_zstandard(library))
-    return Zstd(library.zstd_version, library.compress, _expand_stdlib(library))
-
-
-def _compress_zstandard(library: Any) -> Callable[[bytes | bytearray | memoryview, int], bytes]:
-    made = cache(library.ZstdCompressor)
-    return lambda data, level: made(level).compress(data)
-
-
-def _expand_zstandard(library: Any) -> Callable[[bytes, int], bytes]:
-    expander = library.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-
-    def expand(data: bytes, limit: int) -> bytes:
-        if limit <= _AT_ONCE:
-            with suppress(library.ZstdError):
-                # A frame that says its size would be given that much memory; -1: it does not.
-                if library.frame_content_size(data) <= limit:
-                    whole: bytes = expander.decompress(data, max_output_size=limit)
-                    return whole
-        frame, made, total = expander.decompressobj(), [], 0
-        try:
-            # In steps so short that even a bomb gives little more than the limit.
-            for at in range(0, len(data), _STEP):
-                made.append(frame.decompress(data[at : at + _STEP]))
-                total += len(made[-1])
-                if frame.eof or total >= limit:
-                    return b"".join(made)[:limit]
-        except library.ZstdError as error:
-            raise ValueError(str(error)) from None
-        raise ValueError("it is cut off")
-
-    return expand
-
-
-def _expand_stdlib(library: Any) -> Callable[[bytes, int], bytes]:
-    options = {library.DecompressionParameter.window_log_max: _MAX_WINDOW.bit_length() - 1}
-
-    def expand(data: bytes, limit: int) -> bytes:
-        frame = library.ZstdDecompressor(options=options)
-        try:
-            made: bytes = frame.decompress(data, limit)
-        except library.ZstdError as error:
-            raise ValueError(str(error)) from None
-        if not frame.eof and len(made) < limit:
-            raise ValueError("it is cut off")
-        return made
-
-    return expand
-
-
-class _ZstdExpander:
-    """A library's expander of one frame, as those of `lzma` and `zlib` are used."""
-
-    def __init__(self, expander: Any, error: type[Exception]) -> None:
-        self._expander = expander
-        self._error = error
-
-    @property
-    def eof(self) -> bool:
-        """Whether the frame has ended."""
-        return bool(self._expander.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        """What follows the frame."""
-        return bytes(self._expander.unused_data)
-
-    def decompress(self, data: bytes) -> bytes:
-        """Return what more data gives; raises ValueError for damaged data."""
-        try:
-            return bytes(self._expander.decompress(data))
-        except self._error as error:
-            raise ValueError(str(error)) from None
 
 
 def compression_of(head: bytes) -> str:
@@ -169,18 +54,9 @@ def new_expander(head: bytes) -> Any:
             return bz2.BZ2Decompressor()
         case "gzip":
             return zlib.decompressobj(wbits=31)
-        case "":
-            return None
-    name = find_zstd_name()
-    if not name:
-        raise LayoutError("compressed with zstd, which needs a library: pip install zstandard")
-    library = import_module(name)
-    if name == "zstandard":
-        expander = library.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
-    else:
-        options = {library.DecompressionParameter.window_log_max: _MAX_WINDOW.bit_length() - 1}
-        expander = library.ZstdDecompressor(options=options)
-    return _ZstdExpander(expander, library.ZstdError)
+        case "zstd":
+            return new_zstd_expander()
+    return None
 
 
 def decompress(data: bytes) -> bytes:

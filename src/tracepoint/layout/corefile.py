@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+# Variables of the kernel that print formats read, and that stay as they are from its start to its end.
+LASTING_VARIABLES = ("vmemmap_base", "page_offset_base", "phys_base")
 _PT_LOAD = 1
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
+from tracepoint.layout.corefile import LASTING_VARIABLES
 from tracepoint.layout.kernel_structs import kernel_layout
 from tracepoint.printk import operators, ops
-from tracepoint.printk.facts import LASTING_VARIABLES
 from tracepoint.printk.scope import Scope
 from tracepoint.printk.values import (
     IntValue,

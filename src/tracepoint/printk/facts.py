@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from tracepoint.printk.kallsyms import Kallsyms
 
 
-# Variables of the kernel that print formats read, and that stay as they are from its start to its end.
-LASTING_VARIABLES = ("vmemmap_base", "page_offset_base", "phys_base")
-
-
 HASHED_NOTE = "the kernel shows a hash where this line shows an address (%p)"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tracepoint.errors import DecodeError
 
@@ -28,8 +28,7 @@ HEADER_EVENT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PageLayout:
+class PageLayout(NamedTuple):
     """The offsets of the parts of a page, in bytes; the default is that of 64-bit x86.
 
     `long_size` (4 or 8) is the width of `commit` and of a stored count of lost events.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError, TracepointError
-from tracepoint.layout.compressed import find_zstd_name, load_zstd
+from tracepoint.layout.zstd import find_zstd_name, load_zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +21,7 @@ MAX_CHUNK = 1 << 26
 _ZSTD_TEXT_LEVEL, _ZSTD_PAGE_LEVEL = 3, 1
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
+class Codec(NamedTuple):
     """One compressor: its name and version as trace.dat has them, and both directions.
 
     `compress` is for texts, `compress_pages` for the pages of a ring buffer.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
@@ -281,4 +280,4 @@ class PartsContainer(Closing):
 
     def content(self) -> TraceContent:
         """Return everything as a value that `write_tracedat` takes; pages are still read lazily."""
-        return replace(self._parts.content, buffers=tuple(buffer.content() for buffer in self.buffers))
+        return self._parts.content._replace(buffers=tuple(buffer.content() for buffer in self.buffers))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text, read_page_layout
 
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.options import Option
 
 
-@dataclass(frozen=True, slots=True)
-class CpuPages:
+class CpuPages(NamedTuple):
     """The pages of one CPU: `blocks` gives whole pages, some at a time, in the order of time.
 
     An iterator is enough: writers go through it once.
@@ -25,8 +23,7 @@ class CpuPages:
     blocks: Iterable[Buffer]
 
 
-@dataclass(frozen=True, slots=True)
-class BufferContent:
+class BufferContent(NamedTuple):
     """One ring buffer: `name` is empty for the top one, else the name of the instance."""
 
     cpus: tuple[CpuPages, ...]
@@ -34,8 +31,7 @@ class BufferContent:
     clock: str = "local"
 
 
-@dataclass(frozen=True, slots=True)
-class TraceContent:
+class TraceContent(NamedTuple):
     """Everything a recording holds.
 
     `formats` are (system, text of `format`) pairs; the texts are those of the tracefs files, and
@@ -57,7 +53,7 @@ class TraceContent:
     is_big_endian: bool = False
     long_size: int = 8
     page_size: int = 4096
-    latency_text: str = field(default="", repr=False)
+    latency_text: str = ""
 
     @property
     def layout(self) -> PageLayout:

@@ -6,7 +6,6 @@ import struct
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
-from tracepoint.tracefile.filebytes import FileBytes
 
 if TYPE_CHECKING:
     from tracepoint.tracefile.filebytes import Bytes
@@ -51,6 +50,9 @@ class Cursor:
         """Pass over bytes and return where they began."""
         if not 0 <= n_bytes <= self.left:
             # A wrong size and a short file look the same here.
+            # With what expands compressed files, which a writer of options does without.
+            from tracepoint.tracefile.filebytes import FileBytes  # noqa: PLC0415
+
             is_end = self.end == len(self.data) and isinstance(self.data, FileBytes)
             hint = "; the file may be cut off" if is_end else ""
             raise self.error(f"{what} of {n_bytes} bytes where {self.left} are left{hint}")

@@ -6,7 +6,6 @@ import heapq
 import os
 import re
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -225,7 +224,7 @@ class Followed(Closing):
         """Read what is next to the pages; their first bytes say in which byte order they are."""
         texts = self._texts()
         content = texts.read([file.waiting for file in self._files()])
-        content = replace(content, n_cpus=1 + max(self._sources))
+        content = content._replace(n_cpus=1 + max(self._sources))
         data = CpuData(0, 0, 0, content.layout, b"", None, report)
         return Parts(content, (TraceBuffer(self._instance, texts.clock(self._instance), (data,)),))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.cursor import Cursor
@@ -21,8 +20,7 @@ COMPRESSED = 1
 SECTION_HEAD = 16
 
 
-@dataclass(frozen=True, slots=True)
-class FileHead:
+class FileHead(NamedTuple):
     """What the first bytes say; `end` is the offset after them, `first_options` only in version 7."""
 
     version: int

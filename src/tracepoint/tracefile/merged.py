@@ -89,8 +89,7 @@ def _merge(files: Sequence[Container]) -> Parts:
     # Times are those that each file's own options give.
     options = [o for o in contents[0].options if o.id not in TIME_OPTIONS]
     options += [o for content in contents[1:] for o in content.options if o.id == OptionId.CPUSTAT]
-    content = replace(
-        contents[0],
+    content = contents[0]._replace(
         buffers=(),
         formats=tuple(events.formats),
         kallsyms=_only(content.kallsyms for content in contents),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.cursor import Cursor, encode
@@ -47,8 +46,7 @@ class OptionId(IntEnum):
     SAVED_TGIDS = 0x7470
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option as the file has it; `id` is an OptionId or a number of a later version."""
 
     id: int
@@ -65,8 +63,7 @@ def text_option(number: OptionId, text: str) -> Option:
     return Option(int(number), encode(text) + b"\0")
 
 
-@dataclass(frozen=True, slots=True)
-class CpuPlace:
+class CpuPlace(NamedTuple):
     """Where the data of one CPU is in the file, in bytes."""
 
     cpu: int
@@ -74,8 +71,7 @@ class CpuPlace:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class BufferOption:
+class BufferOption(NamedTuple):
     """A BUFFER option of version 7; `section` is the offset of its section."""
 
     section: int
@@ -85,8 +81,7 @@ class BufferOption:
     cpus: tuple[CpuPlace, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TscScale:
+class TscScale(NamedTuple):
     """Cycles to ns: (cycles * `mult` >> `shift`) + `offset_ns`."""
 
     mult: int
@@ -98,8 +93,7 @@ class TscScale:
 TIME_OPTIONS = frozenset({OptionId.DATE, OptionId.OFFSET, OptionId.TIME_SHIFT, OptionId.TSC2NSEC})
 
 
-@dataclass(frozen=True, slots=True)
-class ClockSample:
+class ClockSample(NamedTuple):
     """At host time `time` a guest's clock was `offset` off and ran `scaling` / 2**`fraction` as fast."""
 
     time: int
@@ -108,8 +102,7 @@ class ClockSample:
     fraction: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TimeShift:
+class TimeShift(NamedTuple):
     """The clock of a guest against that of its host, per CPU; bit 0 of `flags` asks to interpolate."""
 
     peer_id: int

@@ -7,8 +7,7 @@ trace-cmd writes it, those of an instance after a line with its name.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.tracefile.options import Option, OptionId, find_options, text_option
 from tracepoint.wording import counted, tail
@@ -24,8 +23,7 @@ _CPU = re.compile(r"\A\s*CPU: (\d{1,9})$", re.MULTILINE)
 _COUNT = re.compile(r"^([a-z ]+): (\d{1,19})$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuStats:
+class CpuStats(NamedTuple):
     """What one CPU recorded: pages and records saved, and events lost to a full ring buffer.
 
     `overrun` counts those overwritten before they were read (with those of `commit overrun`),
@@ -41,8 +39,7 @@ class CpuStats:
     instance: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(NamedTuple):
     """A file that was written, with the sums over its CPUs.
 
     `is_cut` says that what was recorded ended early: what was not read until then is in no count.
@@ -82,8 +79,7 @@ class Recording:
         return f"{self.overrun} of {total} events were overwritten, {self.dropped} dropped"
 
 
-@dataclass(frozen=True, slots=True)
-class Losses:
+class Losses(NamedTuple):
     """What a ring buffer lost, over all its CPUs: the counts of per_cpu/cpuN/stats."""
 
     overrun: int = 0
@@ -130,8 +126,7 @@ def read_tgids(text: str) -> dict[int, int]:
     return {pid: int(tgid) for pid, tgid in pairs if tgid.isascii() and tgid.isdigit() and len(tgid) <= 10}
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSettings:
+class TraceSettings(NamedTuple):
     """What was set while recording: the tracer, and the words of `trace_options`; empty where not known."""
 
     tracer: str = ""

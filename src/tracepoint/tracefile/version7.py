@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
@@ -224,7 +224,7 @@ class Version7:
             reason = f"the data of CPU {place.cpu}, more than a kernel has: {which}"
             self.report(Damage(None, place.offset, reason))
             if is_free:
-                yield replace(place, cpu=index)
+                yield place._replace(cpu=index)
 
     def _buffer_codec(self, buffer: BufferOption) -> Codec | None:
         """Return the compressor of a buffer's data, None when it is plain."""

@@ -7,7 +7,6 @@ able to seek: sizes and places are known only when the pages have been written.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
 from tracepoint.errors import TracepointError
@@ -108,21 +107,15 @@ def clock_text(name: str) -> str:
     return " ".join(f"[{n}]" if n == name else n for n in names) + "\n"
 
 
-@dataclass(slots=True)
 class _Writer:
     """The stream, and what is known of it so far."""
 
-    stream: BinaryIO
-    content: TraceContent
-    codec: Codec | None
-    order: str = "<"
-    strings: bytearray = field(default_factory=bytearray)
-    n_cpus: int = 1
-
-    def __post_init__(self) -> None:
-        self.order = ">" if self.content.is_big_endian else "<"
-        used = [cpu.cpu + 1 for buffer in self.content.buffers for cpu in buffer.cpus]
-        self.n_cpus = max([self.content.n_cpus, *used])
+    def __init__(self, stream: BinaryIO, content: TraceContent, codec: Codec | None) -> None:
+        self.stream, self.content, self.codec = stream, content, codec
+        self.order = ">" if content.is_big_endian else "<"
+        self.strings = bytearray()
+        used = [cpu.cpu + 1 for buffer in content.buffers for cpu in buffer.cpus]
+        self.n_cpus = max([content.n_cpus, *used])
 
     def put(self, data: Buffer) -> None:
         self.stream.write(data)

@@ -9,7 +9,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from tracepoint.convert.ctf.encode import CtfEncoder, context_parts, integer_text
 from tracepoint.convert.ctf.metadata import CtfTraceFacts, metadata_text
-from tracepoint.decode.rows import NO_ID, id_of
+from tracepoint.decode.found import NO_ID
+from tracepoint.decode.rows import id_of
 from tracepoint.errors import TracepointError
 from tracepoint.layout.format import COMMON_FIELDS
 from tracepoint.tracefile.cursor import encode

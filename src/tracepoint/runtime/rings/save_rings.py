@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LossWarning, TracepointError
@@ -58,8 +57,7 @@ def _content(parts: Parts) -> TraceContent:
     pages = {cpu.cpu: cpu for cpu in buffer.cpus}
     n_cpus = max(parts.content.n_cpus, count_possible_cpus())
     cpus = tuple(pages.get(number, CpuPages(number, ())) for number in range(n_cpus))
-    return replace(
-        parts.content,
+    return parts.content._replace(
         buffers=(BufferContent(cpus, "", buffer.clock),),
         options=(text_option(OptionId.UNAME, " ".join(os.uname())), *parts.content.options),
         n_cpus=n_cpus,

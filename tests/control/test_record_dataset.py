@@ -18,7 +18,11 @@ def test_a_recording_becomes_a_dataset(files, tmp_path, capsys):  # noqa: F811
     assert table.column("vec").to_pylist() == list(range(1030))
     assert [path.name for path in tmp_path.iterdir()] == ["web.parquet"]
     assert main(words) == 2
-    assert "is there already; nothing was recorded" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "web.parquet: 1030 records\n" in told
+    assert "is there already; nothing was recorded" in told
+    # The file that is gone when the command ends is not named.
+    assert "web.dat" not in told
     assert main([*words, "--force"]) == 0
     assert "web.parquet: the recording as a Parquet dataset" in capsys.readouterr().err
 

@@ -131,9 +131,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     programs = _programs(args, out) if args.py else None
     with EndingSignals() as ending:
         with programs or contextlib.nullcontext():
-            status = _run(args, out, ending)
+            status = _run(args, out, ending, dataset)
         if programs is not None:
-            programs.join(args.output, args.compression)
+            programs.join(args.output, args.compression, dataset or args.output)
         if dataset is not None:
             from tracepoint.cli.kernel.dataset import write_dataset  # noqa: PLC0415 - as above
 
@@ -153,7 +153,7 @@ def _check_flight(args: argparse.Namespace) -> None:
         raise TracepointError("--flight saves trace.dat files: `tracepoint convert` makes Parquet of one")
 
 
-def _run(args: argparse.Namespace, out: Output, ending: EndingSignals) -> int:
+def _run(args: argparse.Namespace, out: Output, ending: EndingSignals, dataset: Path | None) -> int:
     """Record, with everything restored at the end; return the status."""
     with (
         opened(args) as tracing,
@@ -175,7 +175,7 @@ def _run(args: argparse.Namespace, out: Output, ending: EndingSignals) -> int:
 
                 return record_files(array, args, out, choices, report)
             saved = array.record(args.output, **choices)
-    return _report(saved, args, out)
+    return _report(saved, args, out, dataset)
 
 
 def _programs(args: argparse.Namespace, out: Output) -> PythonProcesses:
@@ -188,14 +188,16 @@ def _programs(args: argparse.Namespace, out: Output) -> PythonProcesses:
     return PythonProcesses(args.py, args.clock, out)
 
 
-def _report(saved: Recording, args: argparse.Namespace, out: Output) -> int:
-    out.say(f"{saved.path}: {saved.n_records} records")
+def _report(saved: Recording, args: argparse.Namespace, out: Output, name: Path | None = None) -> int:
+    """Say what was saved and lost, in the file or in `name`, which is made of it; return the status."""
+    name = name or saved.path
+    out.say(f"{name}: {saved.n_records} records")
     if saved.is_cut:
         out.warn(f"process {args.pid} has ended: its last records may be missing")
     if saved.missing:
         out.warn(f"{saved.missing}: a larger --buffer-kb keeps more")
     if saved.problem:
-        out.error(f"{saved.path} has what was recorded until this happened: {saved.problem}")
+        out.error(f"{name} has what was recorded until this happened: {saved.problem}")
         return EXIT_IN_PART
     return EXIT_DONE
 

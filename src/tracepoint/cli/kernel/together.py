@@ -68,9 +68,10 @@ class PythonProcesses:
     def __exit__(self, *_: object) -> None:
         self._following.close()
 
-    def join(self, path: Path, compression: str) -> None:
+    def join(self, path: Path, compression: str, name: Path) -> None:
         """Put what they recorded into a recording of the kernel, from its first record to its last.
 
+        What is reported is reported of `name`.
         Raises TracepointError where that cannot be done; the kernel's recording stays then as it was.
         """
         opened: list[Container] = [open_file(str(path))]
@@ -88,7 +89,7 @@ class PythonProcesses:
         finally:
             for file in opened:
                 file.close()
-        self._out.say(f"{path}: {n_more} records of Python processes joined")
+        self._out.say(f"{name}: {n_more} records of Python processes joined")
 
     def _saved(self) -> list[Container]:
         folders = sorted({*self._folders.values()} - {""})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -86,6 +87,29 @@ def test_a_command_is_flown_to_its_end(files, tmp_path):  # noqa: F811
     words = ["record", "irq", "--flight", "1m", "-o", str(tmp_path / "web.dat"), "--", "sh", "-c", "exit 3"]
     assert main(words) == 5
     assert (tmp_path / "web.001.dat").exists()
+
+
+# As in docs/howto/record.md; it ends when the save is there.
+FAILING = """
+import os, signal, sys, time
+def save_flight(*raised):
+    os.kill(os.getppid(), signal.SIGUSR1)
+    sys.__excepthook__(*raised)
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.02)
+sys.excepthook = save_flight
+1 / 0
+"""
+
+
+def test_a_python_program_that_fails_saves_what_led_to_it(files, tmp_path, capfd):  # noqa: F811
+    first = tmp_path / "web.001.dat"
+    words = ["record", "irq", "--flight", "1m", "-o", str(tmp_path / "web.dat"), "--"]
+    assert main([*words, sys.executable, "-c", FAILING, str(first)]) == 5
+    assert records_of(first) == list(range(1030))
+    told = capfd.readouterr().err
+    assert "ZeroDivisionError" in told
+    assert "the command ended with status 1" in told
 
 
 def test_what_a_flight_refuses(files, tmp_path, capsys):  # noqa: F811

@@ -13,6 +13,7 @@ from oracles import data_file, unpacked
 from tracefile.making import GOLDEN, content_of, recorded_layouts, written
 from tracefile.perfmaking import PerfMaker
 from tracefile.test_folder import put_formats
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, write_format
 from tracepoint.tracefile.lines import read_flags, read_line, split_event
 from tracepoint.tracefile.text import TextWriter, facts_of, flags_text
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
@@ -75,7 +76,7 @@ def test_without_formats_the_text_is_a_column(tmp_path):
             "common_timestamp": 10634872000, "common_cpu": 3, "common_type": 0, "common_flags": 9,
             "common_preempt_count": 1, "common_pid": 12, "text": "a=1 b=x",
         }  # fmt: skip
-        assert trace["line"]["text"].tolist() == ["<stack trace>\n => one\n => two"]
+        assert trace["kernel_stack"]["text"].tolist() == ["<stack trace>\n => one\n => two"]
         assert trace["function"]["text"].tolist() == ["bright_x64_sys <-do_call"]
         assert trace["syscalls:sys_enter_write"]["text"].tolist() == ["sys_write(fd: 1, buf: 5, count: 2)"]
         lines = "".join(TextWriter(trace.file.events).lines(trace.file.buffers[0].records()))
@@ -210,6 +211,12 @@ def test_losses_are_where_their_lines_are(tmp_path):
         ("sh   104 [000]    10.629676:   raw_syscalls:sys_exit: NR 1", (0, 10629676000, 104, "raw_syscalls", "sys_exit")),
         ("sh   104/105 [001] 10.629676:    1 sched:sched_switch: a", (1, 10629676000, 105, "sched", "sched_switch")),
         ("  sh-104  [000] .....  123456789: tick: a", (0, 123456789, 104, "", "tick")),
+        (" :-1    -1 [000]    10.629676:   raw_syscalls:sys_exit: NR 1", (0, 10629676000, -1, "raw_syscalls", "sys_exit")),
+        (" :-1    -1/-1 [000]    10.629676:   raw_syscalls:sys_exit: NR 1", (0, 10629676000, -1, "raw_syscalls", "sys_exit")),
+        (f"  <{'X' * 3}>--1  [000] .....    10.629676: tick: a", (0, 10629676000, -1, "", "tick")),
+        ("  sh--1  [000] .....    10.629676: tick: a", (0, 10629676000, 1, "", "tick")),
+        ("  sh-104   [000]    10.629676: (+274)   tick:      a", (0, 10629676000, 104, "", "tick")),
+        ("  sh-104   [000]    10.629676:          tick:      a", (0, 10629676000, 104, "", "tick")),
     ],
 )  # fmt: skip
 def test_lines_of_every_tool(line, expected):
@@ -226,6 +233,53 @@ def test_flags_and_names():
             assert flags_text(*again, may_be_lazy=True) == flags_text(flags, count, may_be_lazy=True)
     assert read_line("#           TASK-PID  CPU#  |||||  TIMESTAMP  FUNCTION") is None
     assert split_event("0: hello") == ("", "line", "0: hello")
+
+
+def test_stacks_of_perf_script_are_no_part_of_a_record(tmp_path):
+    put_formats(tmp_path, content_of())
+    stack = (
+        "\tffffffff81000010 schedule+0x10 ([kernel.kallsyms])\n\t    7f01 [unknown] (/bin/sh)\n  sh.c:12\n"
+    )
+    lines = [f"sh   104 [001]    11.00000{n}:   demo:tick: n={n} name=abc\n" for n in range(4)]
+    (tmp_path / "t").write_text(f"{lines[0]}{stack}\n{lines[1]}{stack}\njunk\n{lines[2]}\n{lines[3]}\tf0\n")
+    with tp.open_trace(tmp_path / "t") as trace:
+        assert trace.events == {"demo:tick": 4}
+        assert trace["tick"]["n"].tolist() == [0, 1, 2, 3]
+        assert set(trace["tick"]["name"].tolist()) == {"abc"}
+        assert [damage.reason for damage in trace.damage] == [
+            "1 lines that are not records",
+            "the stacks of 3 records were left out: those of perf script are not read",
+        ]
+
+
+def test_stacks_in_a_text_are_events_with_their_lines(tmp_path):
+    # With formats the addresses of ftrace:kernel_stack would be missing.
+    content = content_of()
+    form = write_format(EventFormat("ftrace", "kernel_stack", (*COMMON_FIELDS,), '"%d", REC->common_pid', 5))
+    put_formats(tmp_path, content)
+    (tmp_path / "events/ftrace/kernel_stack").mkdir(parents=True)
+    (tmp_path / "events/ftrace/kernel_stack/format").write_text(form)
+    head = "  <...>-3 [001] d..2. 1.00000"
+    (tmp_path / "t").write_text(
+        f"{head}1: <stack trace>\n => one\n => two\n{head}2: <user stack trace>\n =>  <0001>\n"
+        f"{head}3: kernel_stack:         <stack trace >\n=> one (1)\n"
+    )
+    with tp.open_trace(tmp_path / "t") as trace:
+        assert trace.events == {"text:kernel_stack": 2, "text:user_stack": 1}
+        assert trace["kernel_stack"]["text"].tolist() == [
+            "<stack trace>\n => one\n => two",
+            "<stack trace >\n=> one (1)",
+        ]
+        assert trace["user_stack"]["text"].tolist() == ["<user stack trace>\n =>  <0001>"]
+        assert trace.damage == ()
+
+
+def test_headings_of_trace_cmd_report_are_no_damage(tmp_path):
+    line = "  sh-104   [000]    10.629676: tick:      a\n"
+    (tmp_path / "t").write_text(f"version = 6\nCPU 1 is empty\ncpus=2\n{line}cpus=3\n")
+    with tp.open_trace(tmp_path / "t") as trace:
+        assert trace["tick"]["text"].tolist() == ["a\ncpus=3"]
+        assert trace.damage == ()
 
 
 @pytest.mark.oracle
@@ -254,7 +308,7 @@ def test_records_have_the_order_of_the_lines_of_a_kernel():
 
 @pytest.mark.oracle
 @pytest.mark.skipif(not shutil.which("perf") or not shutil.which("trace-cmd"), reason="no perf or trace-cmd")
-@pytest.mark.parametrize("tool", ["perf", "trace-cmd"])
+@pytest.mark.parametrize("tool", ["perf", "trace-cmd", "differences"])
 def test_texts_of_the_tools_have_the_values_of_their_recording(tmp_path, tool):
     original = GOLDEN / "cut.v6.dat"
     with open_tracedat(original) as recorded:
@@ -263,12 +317,14 @@ def test_texts_of_the_tools_have_the_values_of_their_recording(tmp_path, tool):
     command = {
         "perf": ["perf", "script", "-f", "--ns", "-F", "comm,tid,cpu,time,event,trace", "-i", str(tmp_path / "made")],
         "trace-cmd": ["trace-cmd", "report", "-t", "-N", "-i", str(original)],
+        "differences": ["trace-cmd", "report", "--ts-diff", "-t", "-N", "-i", str(original)],
     }[tool]  # fmt: skip
     done = subprocess.run(command, capture_output=True, check=True)
     path = tmp_path / "text"
     path.write_bytes(done.stdout)
     with tp.open_trace(path) as text, tp.open_trace(original) as recorded:
         assert text.n_records == recorded.n_records
+        assert text.damage == ()
         found, wanted = text["sched_switch"], recorded["sched_switch"]
         assert {"prev_comm", "next_pid"} <= set(found.columns)
         for column in set(found.columns) - {"text", "common_type", "common_flags", "common_preempt_count"}:
@@ -298,7 +354,7 @@ def test_a_graph_is_no_part_of_the_records_among_it(tmp_path):
     shown = recorded_layouts()["6.1"]["recordings"]["graph"]["texts"][""]
     (tmp_path / "graph.txt").write_text(shown)
     with tp.open_trace(tmp_path / "graph.txt") as trace:
-        stacks = [row["text"] for row in trace["text:line"]]
+        stacks = [row["text"] for row in trace["text:kernel_stack"]]
         damage = [one.reason for one in trace.damage]
     lines = [line for line in shown.split("\n") if line.startswith(" => ")]
     assert stacks

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tracepoint.tracefile.text import flags_text
 
+# A task that is not known is `:-1`, with the id -1, to perf; to the kernel `<...>` in three letters X.
 _TRACE = re.compile(
-    r"\s{0,40}(?P<comm>.{0,60}?)-(?P<pid>\d{1,10})\s{1,40}(?:\(\s{0,9}(?P<tgid>[\d-]{1,10})\)\s{1,9})?\[(?P<cpu>\d{1,5})\]\s+"
+    r"(?!\s{0,40}:-1\s{1,40}-1[/\s])"
+    r"\s{0,40}(?P<comm>.{0,60}?)-(?P<pid>(?:(?<=<X{3}>-)-)?\d{1,10})\s{1,40}(?:\(\s{0,9}(?P<tgid>[\d-]{1,10})\)\s{1,9})?\[(?P<cpu>\d{1,5})\]\s+"
     r"(?:(?P<flags>[.dDbXnNpzZHhs][.nNplLbB][.zZhHs][.0-9a-f][.0-9a-f]?[.0-9a-f]?)\s+)?"
-    r"(?P<time>\d{1,19}(?:\.(?P<part>\d{6,9}))?): (?P<rest>.*)",
+    r"(?P<time>\d{1,19}(?:\.(?P<part>\d{6,9}))?): "
+    # The time since the record before, of `trace-cmd report --ts-diff`; the first has none.
+    r"(?:\([+-]{1,2}\d{1,20}\) {1,20}| {9}(?=\w))?(?P<rest>.*)",
     re.DOTALL,
 )
 _PERF = re.compile(
-    r"\s{0,40}(?P<comm>.{0,60}?)\s{1,40}(?:(?P<tgid>\d{1,10})/)?(?P<pid>-?\d{1,10})\s{1,40}\[(?P<cpu>\d{1,5})\]\s+(?P<flags>)"
+    r"\s{0,40}(?P<comm>.{0,60}?)\s{1,40}(?:(?P<tgid>-?\d{1,10})/)?(?P<pid>-?\d{1,10})\s{1,40}\[(?P<cpu>\d{1,5})\]\s+(?P<flags>)"
     r"(?P<time>\d{1,12}\.(?P<part>\d{6,9})):\s+(?:\d+\s+)?(?P<rest>[\w-]+:[\w-]+:.*)",
     re.DOTALL,
 )
@@ -24,6 +29,12 @@ _SYSCALL = re.compile(r"(?P<name>sys_\w+)(?P<exit> -> )?")
 _LOST = re.compile(
     r"CPU:(?P<cpu>\d{1,5}) \[(?:LOST (?P<n>\d{1,18} )?EVENTS|(?P<m>\d{1,18}) EVENTS DROPPED)\]"
 )
+# What kernels begin a stack with, whose lines follow.
+_STACK_NAMES = MappingProxyType({"<stack trace>": "kernel_stack", "<user stack trace>": "user_stack"})
+_REPORT_HEADING = re.compile(r"version = \d{1,5}|CPU \d{1,5} is empty|cpus=\d{1,5}", re.ASCII)
+_FRAME = re.compile(r"[ \t]+[0-9a-f]{1,16}(?:[ \t].*)?", re.DOTALL)
+#: The events that are stacks.
+STACKS = frozenset(_STACK_NAMES.values())
 MAX_LINE = 1 << 16
 
 
@@ -44,6 +55,7 @@ class TraceLine(NamedTuple):
     system: str
     event: str
     text: str
+    is_of_perf: bool
 
 
 def read_line(text: str) -> TraceLine | None:
@@ -61,6 +73,7 @@ def read_line(text: str) -> TraceLine | None:
     return TraceLine(
         int(match["cpu"]), stamp, unit, int(match["pid"]), match["comm"].strip(),
         int(tgid) if tgid.isdigit() else 0, flags, count, system, event, body,
+        match.re is _PERF,
     )  # fmt: skip
 
 
@@ -78,6 +91,8 @@ def split_event(text: str) -> tuple[str, str, str]:
     ('sched', 'sched_wakeup', 'comm=a')
     >>> split_event("sys_write -> 0x2")
     ('syscalls', 'sys_exit_write', 'sys_write -> 0x2')
+    >>> split_event("<stack trace>")
+    ('', 'kernel_stack', '<stack trace>')
     """
     match = _NAME.match(text)
     if match is not None:
@@ -86,7 +101,8 @@ def split_event(text: str) -> tuple[str, str, str]:
     if call is not None:
         kind = "exit" if call["exit"] else "enter"
         return "syscalls", f"sys_{kind}_{call['name'][4:]}", text
-    return "", "function" if " <-" in text else "line", text
+    named = _STACK_NAMES.get(text.rstrip())
+    return "", named or ("function" if " <-" in text else "line"), text
 
 
 def read_flags(text: str) -> tuple[int, int]:
@@ -113,6 +129,24 @@ def read_lost(text: str) -> tuple[int, int] | None:
         return None
     number = match["n"] or match["m"]
     return int(match["cpu"]), int(number) if number else -1
+
+
+def is_report_heading(text: str) -> bool:
+    """Say whether a line is one that `trace-cmd report` writes before the records.
+
+    >>> is_report_heading("cpus=2")
+    True
+    """
+    return _REPORT_HEADING.fullmatch(text) is not None
+
+
+def is_frame(text: str) -> bool:
+    r"""Say whether a line may be a frame of a stack of `perf script`: an address, and what is there.
+
+    >>> is_frame("\tffffffff81000010 schedule+0x10 ([kernel.kallsyms])")
+    True
+    """
+    return _FRAME.fullmatch(text) is not None
 
 
 def is_text(head: str) -> bool:

@@ -21,7 +21,15 @@ from tracepoint.tracefile.cursor import decode, encode
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.filebytes import read_at, shorter_by
 from tracepoint.tracefile.folder import find_formats
-from tracepoint.tracefile.lines import MAX_LINE, is_text, read_line, read_lost
+from tracepoint.tracefile.lines import (
+    MAX_LINE,
+    STACKS,
+    is_frame,
+    is_report_heading,
+    is_text,
+    read_line,
+    read_lost,
+)
 from tracepoint.tracefile.spool import PageSpool, spool_layout
 from tracepoint.tracefile.textoptions import GRAPH_TRACER
 from tracepoint.wording import one_line
@@ -122,12 +130,13 @@ class TextReader:
         self._comms: dict[int, str] = {}
         self._tgids: dict[int, int] = {}
         self._held: TraceLine | None = None
+        self._has_records = self._is_in_stack = False
         #: How many events the lines say were lost; LOST_UNKNOWN (-1): some.
         self.lost = 0
         self._losses: list[tuple[int, int, int]] = []
         # The time and CPU of the last record, and how much later it was written.
         self._stamp = self._cpu = self._later = 0
-        self._n_other = self._n_long = self._n_shortened = 0
+        self._n_other = self._n_long = self._n_shortened = self._n_stacks = 0
         # The begin of a line whose end was not read yet, where it is, and how much was read.
         self._rest, self._rest_at, self._n_read = b"", 0, 0
         self._is_graph, self._n_drawn = False, 0
@@ -179,6 +188,10 @@ class TextReader:
                 self._n_drawn,
                 f"{self._n_drawn} lines of {GRAPH_TRACER} were left out: their records are not told",
             ),
+            (
+                self._n_stacks,
+                f"the stacks of {self._n_stacks} records were left out: those of perf script are not read",
+            ),
             (self._n_long, f"{self._n_long} lines longer than {MAX_LINE} bytes were left out"),
             (self._n_shortened, f"the texts of {self._n_shortened} records were cut to {_MAX_TEXT} bytes"),
         ):
@@ -212,9 +225,12 @@ class TextReader:
         # A text can be read without formats, so missing ones are not damage.
         texts = list(find_formats((folder, folder.parent), lambda _: None))
         for form in read_formats(texts, self._report, is_big_endian=False, long_size=8).values():
+            numbers.add(form.id)
+            if form.system == "ftrace" and form.name in STACKS:
+                # A text has names in place of the addresses that these are.
+                continue
             self._known.setdefault(form.name, form)
             self._known[f"{form.system}:{form.name}"] = form
-            numbers.add(form.id)
         self._free = (number for number in range(1, 1 << 16) if number not in numbers)
 
     def _feed_line(self, raw: bytes) -> None:
@@ -227,7 +243,7 @@ class TextReader:
         line = read_line(text)
         if line is not None:
             self.end_record()
-            self._held = line
+            self._held, self._has_records, self._is_in_stack = line, True, False
         elif (lost := read_lost(text)) is not None:
             self.end_record()
             self.lost = add_lost(self.lost, lost[1])
@@ -235,10 +251,14 @@ class TextReader:
             self._losses.append((lost[0], self._stamp + self._later, lost[1]))
         elif text.startswith("#") or not text.strip():
             self._is_graph = self._is_graph or text == _GRAPH_HEADING
+            self._end_stack()
         elif self._is_graph and not text.startswith(_OF_STACK):
             self._n_drawn += 1
+        elif self._is_in_stack or (held is not None and held.is_of_perf and is_frame(text)):
+            self._n_stacks += not self._is_in_stack
+            self._is_in_stack = True
         elif held is None:
-            self._n_other += 1
+            self._n_other += self._has_records or not is_report_heading(text)
         elif len(held.text) <= _MAX_TEXT:
             self._held = held._replace(text=f"{held.text}\n{text}")
 
@@ -247,6 +267,12 @@ class TextReader:
         if self._held is not None:
             self._take(self._held)
         self._held = None
+
+    def _end_stack(self) -> None:
+        """Take a record with its stack, which ends with an empty line."""
+        if self._is_in_stack:
+            self.end_record()
+        self._is_in_stack = False
 
     def _take(self, line: TraceLine) -> None:
         self._comms.setdefault(line.pid, line.comm)

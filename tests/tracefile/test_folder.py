@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import tarfile
 
 import pytest
@@ -131,6 +132,82 @@ def test_an_instance_can_have_a_clock_of_its_own(tmp_path):
             ("two", "mono"),
         ]
         assert trace.damage == ()
+
+
+SEVERAL = {
+    "sub-folders with a CPU each": (["a/cpu0.pipe_raw", "b/cpu1.pipe_raw"], "a, {0}/b: open one of them"),
+    "sub-folders with one CPU": (
+        ["a/per_cpu/cpu0/trace_pipe_raw", "b/cpu0/trace_pipe_raw"],
+        "a, {0}/b: open",
+    ),
+    "flat, and beside it as in tracefs": (
+        ["cpu0.pipe_raw", "per_cpu/cpu0/trace_pipe_raw"],
+        ", {0}/per_cpu: open one of them; for {0} itself move the others out of it",
+    ),
+    "in it and in a sub-folder": (["cpu0.raw", "old/cpu0.raw"], ", {0}/old: open one of them; for {0}"),
+    "instances": (
+        ["one/instances/i/per_cpu/cpu0/trace_pipe_raw", "two/instances/i/per_cpu/cpu1/trace_pipe_raw"],
+        "one, {0}/two: open",
+    ),
+    "names": (["a.dat.cpu0", "b.dat.cpu1"], "a.dat.cpu*, {0}/b.dat.cpu*: open"),
+}
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+def test_pages_of_several_recordings_are_refused(tmp_path, case):
+    names, places = SEVERAL[case]
+    content = content_of(n_records=40)
+    for name in names:
+        put(tmp_path, name, pages_of(content)[0])
+    put_formats(tmp_path, content)
+    words = "pages of several recordings, in {0}" + ("" if places.startswith(",") else "/") + places
+    with pytest.raises(DecodeError, match=re.escape(words.format(tmp_path))):
+        tp.open_trace(tmp_path)
+    with pytest.raises(DecodeError, match="pages of several recordings"):
+        tp.follow(tmp_path)
+
+
+def test_two_files_of_one_cpu_are_refused(tmp_path):
+    put(tmp_path, "raw/cpu0.pipe_raw", b"x")
+    put(tmp_path, "raw/cpu0.pipe_raw.gz", b"x")
+    with pytest.raises(DecodeError, match=r"raw: cpu0\.pipe_raw and cpu0\.pipe_raw\.gz are both of CPU 0"):
+        tp.open_trace(tmp_path)
+
+
+def test_instances_of_a_copy_in_a_subfolder(tmp_path):
+    content = content_of(n_records=20, instances=("other",))
+    for name, place in (("", ""), ("other", "instances/other/")):
+        for cpu, data in pages_of(content, name).items():
+            put(tmp_path, f"copy/{place}per_cpu/cpu{cpu}/trace_pipe_raw", data)
+    put_formats(tmp_path, content)
+    with tp.open_trace(tmp_path) as trace:
+        assert [buffer.name for buffer in trace.file.buffers] == ["", "other"]
+        assert trace["tick"]["n"].tolist() == list(range(20))
+
+
+def test_recordings_beside_pages_are_reported(tmp_path):
+    content = content_of(n_records=40)
+    for cpu, data in pages_of(content).items():
+        put(tmp_path, f"mix/raw/cpu{cpu}.pipe_raw", data)
+    put_formats(tmp_path / "mix", content)
+    put(tmp_path, "mix/c.dat", b"any")
+    with tp.open_trace(tmp_path / "mix") as trace:
+        assert trace["tick"]["n"].tolist() == list(range(40))
+        assert [damage.reason for damage in trace.damage] == [
+            f"{tmp_path}/mix/c.dat is a recording of its own, which was not read: open it by its name"
+        ]
+
+
+def test_pages_and_traces_far_below_are_not_of_the_folder(tmp_path):
+    put(tmp_path, "a/b/cpu0.pipe_raw", pages_of(content_of(n_records=40))[0])
+    put(tmp_path, "a/c/metadata", "/* CTF 1.8 */")
+    with pytest.raises(
+        DecodeError, match=r"no per_cpu/cpu0/trace_pipe_raw or cpu0\.pipe_raw in the folder or in"
+    ):
+        tp.open_trace(tmp_path)
+    put(tmp_path, "x.dat", b"any")
+    with pytest.raises(DecodeError, match=r"a folder of recordings: open one of them, such as .*/x\.dat"):
+        tp.open_trace(tmp_path)
 
 
 def test_what_is_missing_is_said(tmp_path):

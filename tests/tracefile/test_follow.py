@@ -137,6 +137,24 @@ def test_a_folder_that_grows_with_a_cpu_that_is_silent_and_one_that_comes_later(
         thread.join()
 
 
+def test_pages_of_another_recording_that_come_later_are_reported(folder):
+    append(cpu_file(folder, 0), page_of(0, 1))
+
+    def copy():
+        (folder / "old").mkdir()
+        (folder / "old/cpu0.raw").write_bytes(page_of(7))
+        time.sleep(1.2)
+        append(cpu_file(folder, 0), page_of(2))
+
+    with tp.follow(folder, delay_s=0.1) as followed:
+        thread = later(copy)
+        assert [record["n"] for record in islice(followed, 3)] == [0, 1, 2]
+        assert [damage.reason.partition(":")[0] for damage in followed.damage] == [
+            f"pages of several recordings, in {folder}, {folder}/old"
+        ]
+    thread.join()
+
+
 def test_a_cpu_without_records_is_waited_for(folder):
     append(cpu_file(folder, 0), page_of(10))
     append(cpu_file(folder, 1), b"")

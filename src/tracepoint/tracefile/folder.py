@@ -1,16 +1,13 @@
 """Folders of `trace_pipe_raw`: the pages of each CPU as files, with the formats and texts of tracefs.
 
-The files may have the names of tracefs (`per_cpu/cpu0/trace_pipe_raw`, `instances/NAME/per_cpu/…`) or flat
-ones (`cpu0.pipe_raw`, `cpu0.raw`, `trace.dat.cpu0`), and may be compressed.  Formats are `events/*/*/format`
-or in a tar file; these and the texts may be next to the folder too.
+`pagefiles` finds the files, which may be compressed.  Formats are `events/*/*/format` or in a tar file; these
+and the texts may be next to the folder too.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
@@ -24,24 +21,20 @@ from tracepoint.tracefile.cursor import decode
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.filebytes import close_bytes, open_bytes
 from tracepoint.tracefile.options import OptionId, text_option
+from tracepoint.tracefile.pagefiles import PAGE_NAMES, cpu_files, other_recordings, page_folders
 from tracepoint.tracefile.recording import TraceSettings, stats_options, version_option
 from tracepoint.tracefile.tracedat import chosen_clock
 
 if TYPE_CHECKING:
     import tarfile
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.options import Option
 
 _PACKED = r"(?:\.(?:zst|gz|xz|bz2))?"
-_CPU_FILE = re.compile(
-    r"(?:instances/(?P<instance>[^/]+)/)?(?:.*[/.])??(?:per_cpu/)?"
-    r"cpu(?P<cpu>\d{1,4})(?:[/.](?:trace_pipe_raw|pipe_raw|raw))?" + _PACKED,
-    re.ASCII,
-)
-_CPU_FOLDER = re.compile(r"cpu\d{1,4}", re.ASCII)
 _FORMAT = re.compile(r"(?:.*/)?(?P<system>[^/]+)/[^/]+/format")
 _FORMATS_TAR = re.compile(r".*(?:format|event).*\.tar" + _PACKED)
 _ENDS = ("", ".zst", ".gz", ".xz", ".bz2")
@@ -49,32 +42,14 @@ _LONG = re.compile(r"field:(?:unsigned )?long \w+;\toffset:\d+;\tsize:([48]);")
 _MAX_TEXT = 1 << 27
 _MAX_FORMAT = 1 << 20
 _MAX_FILES = 1 << 16
-
-
-def cpu_files(folder: Path) -> dict[str, dict[int, Path]]:
-    """Return the files of pages in a folder by instance (empty: the top one) and CPU."""
-    found: dict[str, dict[int, Path]] = {}
-    for path in _walk(folder):
-        name = path.relative_to(folder).as_posix()
-        if (match := _CPU_FILE.fullmatch(name)) is not None:
-            found.setdefault(match["instance"] or "", {})[int(match["cpu"])] = path
-    return found
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the files that may hold pages, in order; `events` holds thousands that do not."""
-    for top, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != "events")
-        yield from (Path(top, name) for name in sorted(names))
-        if top.count(os.sep) - str(folder).count(os.sep) >= 4:
-            folders.clear()
+_MAX_OTHERS = 10
 
 
 def open_folder(folder: Path, log: DamageLog) -> PartsContainer:
     """Open a folder of `trace_pipe_raw`; raises DecodeError when it has no files of pages, and OSError."""
     files = cpu_files(folder)
     if not files:
-        raise DecodeError("no pages: per_cpu/cpu0/trace_pipe_raw or cpu0.pipe_raw", str(folder))
+        raise DecodeError(f"no pages: {PAGE_NAMES}", str(folder))
     if not any(path.stat().st_size for paths in files.values() for path in paths.values()):
         reason = "every trace_pipe_raw is empty; in a live tracefs, `tracepoint record` reads them"
         raise DecodeError(reason, str(folder))
@@ -86,6 +61,7 @@ def open_folder(folder: Path, log: DamageLog) -> PartsContainer:
             for name, paths in sorted(files.items())
         }
         heads = [block for found in data.values() for block in found.values()]
+        _report_others(folder, report)
         texts = FolderTexts(folder, files, report, page_folders(files))
         content = texts.read(heads)
         layout = content.layout
@@ -104,31 +80,16 @@ def open_folder(folder: Path, log: DamageLog) -> PartsContainer:
     return PartsContainer(str(folder), "folder of trace_pipe_raw files", load, opened, log)
 
 
+def _report_others(folder: Path, report: Report) -> None:
+    """Report files of the folder that are recordings of their own."""
+    for path in other_recordings(folder)[:_MAX_OTHERS]:
+        report(Damage(None, 0, f"{path} is a recording of its own, which was not read: open it by its name"))
+
+
 def _map(path: Path, opened: list[Bytes], report: Report) -> Bytes:
     data = open_bytes(path, report)
     opened.append(data)
     return data
-
-
-def page_folders(files: dict[str, dict[int, Path]]) -> tuple[Path, ...]:
-    """Return the folders that have the pages of `cpu_files`: copies of a tracefs, or of flat files."""
-    return tuple(dict.fromkeys(folder_of_pages(path) for found in files.values() for path in found.values()))
-
-
-def folder_of_pages(path: Path) -> Path:
-    """Return the folder that a file of pages is in, or the tracefs, or copy of one, that it is in.
-
-    >>> str(folder_of_pages(Path("copy/instances/one/per_cpu/cpu0/trace_pipe_raw")))
-    'copy'
-    >>> str(folder_of_pages(Path("copy/cpu0.raw")))
-    'copy'
-    """
-    folder = path.parent
-    if _CPU_FOLDER.fullmatch(folder.name):
-        folder = folder.parent
-    if folder.name == "per_cpu":
-        folder = folder.parent
-    return folder.parent.parent if folder.parent.name == "instances" else folder
 
 
 class FolderTexts:

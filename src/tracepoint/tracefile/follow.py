@@ -17,11 +17,13 @@ from tracepoint.record.page import add_lost
 from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
 from tracepoint.tracefile.cpudata import CpuData
-from tracepoint.tracefile.folder import FolderTexts, cpu_files, page_folders
+from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.folder import FolderTexts
 from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.live import Live, LiveFile, LivePages, wait_for
 from tracepoint.tracefile.livetext import LiveText
 from tracepoint.tracefile.opening import is_process
+from tracepoint.tracefile.pagefiles import PAGE_NAMES, cpu_files, page_folders
 from tracepoint.tracefile.perfdata import PERF_MAGICS
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.cpudata import Report
-    from tracepoint.tracefile.damage import Damage
 
     Choose = Callable[[PartsContainer], TraceBuffer | None]
 
@@ -95,7 +96,7 @@ class Followed(Closing):
             raise
         if not self._sources:
             what = f" of instance {instance!r}" if instance else ""
-            reason = f"no pages{what} to follow: per_cpu/cpu0/trace_pipe_raw or cpu0.pipe_raw"
+            reason = f"no pages{what} to follow: {PAGE_NAMES}"
             raise DecodeError(reason, self.path)
 
     def _own_folder(self) -> Path | None:
@@ -173,7 +174,11 @@ class Followed(Closing):
         now, known = time.monotonic(), set(self._sources)
         if self._is_folder and now - self._looked_at >= _LOOK_S:
             self._looked_at = now
-            self._look()
+            try:
+                self._look()
+            except DecodeError as error:
+                # Pages of another recording that came later do not end this one.
+                self._log.report(Damage(None, 0, error.reason))
         return self._sources.keys() - known
 
     def _paths(self) -> dict[int, Path | None]:

@@ -11,8 +11,9 @@ from tracepoint.errors import DecodeError
 from tracepoint.tracefile.container import DamageLog
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.filebytes import STDIN, close_bytes, open_bytes
-from tracepoint.tracefile.folder import cpu_files, open_folder
+from tracepoint.tracefile.folder import open_folder
 from tracepoint.tracefile.head import MAGIC
+from tracepoint.tracefile.pagefiles import PAGE_NAMES, cpu_files, other_recordings
 from tracepoint.tracefile.tracedat import TraceFile
 
 if TYPE_CHECKING:
@@ -93,7 +94,13 @@ def _open_in_folder(folder: Path, log: DamageLog) -> Container:
         return open_folder(folder, log)
     if found := ctf_folders(folder, is_deep=True):
         return open_ctf(folder, found, log)
-    raise DecodeError(f"nothing here that can be opened: {_CAN_OPEN}", str(folder))
+    if others := other_recordings(folder):
+        raise DecodeError(f"a folder of recordings: open one of them, such as {others[0]}", str(folder))
+    raise DecodeError(
+        f"nothing here that can be opened: no {PAGE_NAMES} in the folder or in one of its sub-folders, no "
+        "metadata of CTF 1.8, and no rings of Python processes",
+        str(folder),
+    )
 
 
 def read_container(data: Bytes, path: str = "", log: DamageLog | None = None) -> Container:

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 METADATA = "metadata"
 # A session has ust/uid/1000/64-bit, below archives/NAME when it was rotated.
+# What LTTng's sessions have whose traces are deeper: ust/uid/1000/64-bit, archives/…/kernel.
+_SESSION_FOLDER = re.compile(r"ust|archives|snapshot-.*")
 _MAX_DEPTH = 7
 _MAX_FOLDERS = 1 << 14
 _MAX_NUMBER = 0xFFFF
@@ -63,13 +65,18 @@ _NOT_IN_NAMES = re.compile(r"[\s:/]")
 
 
 def ctf_folders(folder: Path, *, is_deep: bool) -> list[Path]:
-    """Return the folders with CTF metadata: the folder itself, or all below it that `is_deep` looks for."""
+    """Return the folders with CTF metadata: the folder itself, or where `is_deep` those of a session.
+
+    They are sub-folders, or below the sub-folders in which LTTng's sessions have deeper ones.
+    """
     if _has_metadata(folder) or not is_deep:
         return [folder] if _has_metadata(folder) else []
     found = []
     for n_folders, (top, folders, _) in enumerate(os.walk(folder)):
         folders.sort()
-        if n_folders > _MAX_FOLDERS or top.count(os.sep) - str(folder).count(os.sep) >= _MAX_DEPTH:
+        parts = Path(top).relative_to(folder).parts
+        is_of_session = not parts or _SESSION_FOLDER.fullmatch(parts[0]) is not None
+        if n_folders > _MAX_FOLDERS or len(parts) >= _MAX_DEPTH or not is_of_session:
             folders.clear()
         if _has_metadata(Path(top)):
             found.append(Path(top))

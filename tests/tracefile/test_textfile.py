@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from oracles import data_file, unpacked
 from tracefile.making import GOLDEN, content_of, recorded_layouts, written
 from tracefile.perfmaking import PerfMaker
 from tracefile.test_folder import put_formats
-from tracepoint.layout.format import COMMON_FIELDS, EventFormat, write_format
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat, write_format
 from tracepoint.tracefile.lines import read_flags, read_line, split_event
 from tracepoint.tracefile.text import TextWriter, facts_of, flags_text
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
@@ -189,6 +190,38 @@ def test_lines_of_one_time_keep_their_order(tmp_path, digits):
         assert (texts == [f"n={at}" for at in range(16)]) == (unit > 1)
 
 
+@pytest.mark.parametrize(("digits", "n_kept"), [("", 500), ("0", 50), ("00", 5)])
+def test_lines_of_one_time_that_cannot_keep_their_order_are_counted(tmp_path, digits, n_kept):
+    texts = [
+        f"  a-1  [{cpu:03d}] .....  1.000001{digits}: e: n={at}\n"
+        for at in range(n_kept + 3)
+        for cpu in (1, 0)
+    ]
+    (tmp_path / "trace").write_text("".join(texts))
+    with tp.open_trace(tmp_path / "trace") as trace:
+        rows = trace["e"]
+        found = list(zip(rows["text"].tolist(), rows["common_cpu"].tolist(), strict=True))
+        wanted = [(f"n={at}", cpu) for at in range(n_kept + 3) for cpu in (1, 0)]
+        assert sorted(found) == sorted(wanted)
+        n_same = 2 * n_kept - 2
+        assert found[:n_same] == wanted[:n_same]
+        assert found != wanted
+        assert [damage.reason for damage in trace.damage] == [
+            "4 records may come before some of lines above: times have few digits"
+        ]
+
+
+@pytest.mark.parametrize("block", [1, 1 << 16])
+def test_a_mark_of_utf_8_and_nul_bytes_do_not_keep_a_text_from_being_read(tmp_path, monkeypatch, block):
+    monkeypatch.setattr("tracepoint.tracefile.textfile._BLOCK", block)
+    line = "a-1  [000] .....  1.000001: tick: x"
+    (tmp_path / "t").write_bytes(codecs.BOM_UTF8 + f"{line}\0y\n\0\0{line}\0\0\nb{line}\n".encode())
+    with tp.open_trace(tmp_path / "t") as trace:
+        assert trace["tick"]["text"].tolist() == ["xy", "x", "x"]
+        assert trace.file.saved_cmdlines == "1 a\n"
+        assert [damage.reason for damage in trace.damage] == ["NUL bytes were left out of 2 lines"]
+
+
 def test_losses_are_where_their_lines_are(tmp_path):
     losses = "CPU:3 [LOST 1 EVENTS]\nCPU:2 [LOST 2 EVENTS]\n"
     lines = [f"  a-1  [{cpu:03d}] .....  1.000000: e: {cpu}\n" for cpu in (3, 2, 1, 2, 3)]
@@ -272,6 +305,19 @@ def test_stacks_in_a_text_are_events_with_their_lines(tmp_path):
         ]
         assert trace["user_stack"]["text"].tolist() == ["<user stack trace>\n =>  <0001>"]
         assert trace.damage == ()
+
+
+def test_what_was_written_to_trace_marker_is_in_the_text_of_a_report(tmp_path):
+    buf = (FieldFormat("ip", "unsigned long", 8, 8, False), FieldFormat("buf", "char[]", 16, 0, True))
+    shown = '"%ps: %s", (void *)REC->ip, REC->buf'
+    form = write_format(EventFormat("ftrace", "print", (*COMMON_FIELDS, *buf), shown, 5))
+    (tmp_path / "events/ftrace/print").mkdir(parents=True)
+    (tmp_path / "events/ftrace/print/format").write_text(form)
+    head = "  sh-104   [000]    10.629676: print:                "
+    (tmp_path / "t").write_text(f"{head}tracing_mark_write: hello\n{head}some_function: a: b\n")
+    with tp.open_trace(tmp_path / "t") as trace:
+        assert trace["ftrace:print"]["buf"].tolist() == ["hello", "a: b"]
+        assert trace["print"]["text"].tolist() == ["tracing_mark_write: hello", "some_function: a: b"]
 
 
 def test_headings_of_trace_cmd_report_are_no_damage(tmp_path):

@@ -7,6 +7,7 @@ shows where the format of the event is known. What the text does not show is not
 from __future__ import annotations
 
 import struct
+from codecs import BOM_UTF8
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,8 +61,7 @@ _OF_STACK = " => "
 
 def is_text_file(data: Bytes) -> bool:
     """Say whether the content of a file is a text of records."""
-    head = bytes(data[:MAX_LINE])
-    return b"\0" not in head and is_text(decode(head))
+    return is_text(decode(bytes(data[:MAX_LINE]).removeprefix(BOM_UTF8)))
 
 
 def open_text(data: Bytes, path: str, log: DamageLog) -> PartsContainer:
@@ -82,9 +82,11 @@ class _Kind:
         self.scanner = scanner
         fields, at = [], _FIXED
         for field in scanner.fields if scanner else ():
-            size = 4 if field.is_data_loc else field.size
+            # What goes on to the end of a record, too: texts are after all fields here.
+            is_located = field.is_data_loc or not field.size
+            size = 4 if is_located else field.size
             at += -at % (size if size in _CODES else 1)
-            ctype = "__data_loc char[]" if field.is_data_loc else field.ctype
+            ctype = _TEXT.ctype if is_located else field.ctype
             fields.append(replace(field, ctype=ctype, offset=at, size=size))
             at += size
         self.size = at + -at % 4
@@ -137,6 +139,7 @@ class TextReader:
         # The time and CPU of the last record, and how much later it was written.
         self._stamp = self._cpu = self._later = 0
         self._n_other = self._n_long = self._n_shortened = self._n_stacks = 0
+        self._n_unordered = self._n_with_nul = 0
         # The begin of a line whose end was not read yet, where it is, and how much was read.
         self._rest, self._rest_at, self._n_read = b"", 0, 0
         self._is_graph, self._n_drawn = False, 0
@@ -160,6 +163,8 @@ class TextReader:
         """Take the next bytes of the text; what follows the last newline waits for the rest of its line."""
         *lines, rest = (self._rest + block).split(b"\n")
         self._n_read += len(block)
+        if lines and not self._rest_at:
+            lines[0] = lines[0].removeprefix(BOM_UTF8)
         if lines:
             self._rest_at = self._n_read - len(rest)
         for line in lines:
@@ -193,6 +198,11 @@ class TextReader:
                 f"the stacks of {self._n_stacks} records were left out: those of perf script are not read",
             ),
             (self._n_long, f"{self._n_long} lines longer than {MAX_LINE} bytes were left out"),
+            (self._n_with_nul, f"NUL bytes were left out of {self._n_with_nul} lines"),
+            (
+                self._n_unordered,
+                f"{self._n_unordered} records may come before some of lines above: times have few digits",
+            ),
             (self._n_shortened, f"the texts of {self._n_shortened} records were cut to {_MAX_TEXT} bytes"),
         ):
             if number:
@@ -239,6 +249,10 @@ class TextReader:
             self.end_record()
             self._n_long += 1
             return
+        if b"\0" in raw:
+            # A text of a record ends at one.
+            self._n_with_nul += 1
+            raw = raw.replace(b"\0", b"")
         text, held = decode(raw).rstrip("\r"), self._held
         line = read_line(text)
         if line is not None:
@@ -292,12 +306,16 @@ class TextReader:
         """Return the time of a record in the order of the lines, within the precision that they have.
 
         Records are merged by time, of equal times that of the lower CPU first.  Lines that show microseconds
-        have the order of nanoseconds, so one after a line of a higher CPU is 1 ns later than that.
+        have the order of nanoseconds, so one after a line of a higher CPU is 1 ns later than that, as long as
+        the time rounds to the one that is shown.
         """
         if line.stamp != self._stamp:
             self._stamp, self._later = line.stamp, 0
-        elif line.cpu < self._cpu and self._later + 1 < line.unit // 2:
-            self._later += 1
+        elif line.cpu < self._cpu and line.unit > 1:
+            if self._later + 1 < line.unit // 2:
+                self._later += 1
+            else:
+                self._n_unordered += 1
         self._cpu = line.cpu
         return self._stamp + self._later
 

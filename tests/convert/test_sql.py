@@ -122,3 +122,24 @@ def test_a_signal_ends_the_command_while_a_query_runs(number, status):
 
 def test_no_query_is_an_error(run):
     assert run()[0] == 2
+
+
+def test_what_is_damaged_or_lost_is_reported_with_the_rows(run_command, tmp_path):
+    path = tmp_path / "half.dat"
+    whole = (GOLDEN / "cut.v6.dat").read_bytes()
+    path.write_bytes(whole[: len(whole) * 5 // 6])
+    query = "select count(*) from ftrace_event"
+    status, out, err = run_command("sql", path, query, "--strict")
+    assert (status, "bytes of data where the file has" in err) == (3, True)
+    assert run_command("sql", path, query) == (0, out, err)
+    # Once, not after each query.
+    status, _, of_shell = run_command("sql", path, "--shell", stdin=f"{query};\n{query};\n")
+    assert (status, of_shell) == (0, err)
+    assert run_command("sql", GOLDEN / "cut.v6.dat", query, "--strict")[0] == 0
+
+
+def test_a_recording_without_records_has_tables_without_rows(run_command, tmp_path):
+    path = tmp_path / "empty.txt"
+    path.write_text("# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n#\n")
+    status, out, err = run_command("sql", path, "select count(*) from ftrace_event")
+    assert (status, out.split()[-1], err) == (0, "0", "")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.decode.column import Column
-    from tracepoint.decode.table import JoinedTable
     from tracepoint.decode.trace import Trace
 
 #: The common fields that a record of any event has.
@@ -47,9 +46,12 @@ class Statistic(NamedTuple):
     description: str
 
 
-def event_rows(trace: Trace) -> JoinedTable:
+def event_rows(trace: Trace) -> ColumnTable:
     """Return all records of known events by time: their event, CPU, task and flags."""
     names = [name for name in trace.events if name in trace]
+    if not names:
+        # SQL knows no table without columns.
+        return ColumnTable("event_rows", lambda: [number_column(name, [], "q") for name in COMMON_COLUMNS])
     return trace.joined(dict.fromkeys(names, ("common_pid", "common_flags")))
 
 

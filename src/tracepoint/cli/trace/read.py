@@ -18,6 +18,7 @@ from tracepoint.cli.trace.recordings import (
     report_empty,
     report_unmatched,
     warn_of_damage,
+    warn_of_losses,
 )
 from tracepoint.errors import TracepointError
 from tracepoint.wording import counted
@@ -106,15 +107,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return EXIT_FINDINGS if is_missing or is_empty else EXIT_DONE
 
 
-def _lost_words(reading: Reading) -> str:
-    if not reading.is_lost_unknown:
-        return f"{reading.n_lost} events were"
-    return f"{reading.n_lost} or more events were" if reading.n_lost else "an unknown number of events was"
-
-
 def _say_what_is_missing(trace: Container, reading: Reading, out: Output) -> None:
-    if reading.n_lost or reading.is_lost_unknown:
-        out.warn(f"{_lost_words(reading)} lost while recording")
+    warn_of_losses(reading.n_lost, is_more=reading.is_lost_unknown, out=out)
     warn_of_damage(trace.path, trace.damage, out)
     if reading.has_latency_heading:
         out.say("tracepoint: a ? in the heading is for what is not in the recording")

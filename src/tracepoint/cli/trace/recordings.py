@@ -239,6 +239,13 @@ def no_figures(file: Container, args: argparse.Namespace) -> str:
     )
 
 
+def warn_of_losses(n_lost: int, *, is_more: bool, out: Output) -> None:
+    """Report how many events were lost, where any were; `is_more` when more of them were not counted."""
+    if n_lost or is_more:
+        counted_words = f"{n_lost} or more events were" if n_lost else "an unknown number of events was"
+        out.warn(f"{counted_words if is_more else f'{n_lost} events were'} lost while recording")
+
+
 def warn_of_damage(file: str, damages: Sequence[Damage], out: Output) -> None:
     """Report the first places of a file that could not be read, and how many more there are."""
     for damage in damages[:_MAX_SHOWN]:

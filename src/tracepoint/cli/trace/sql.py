@@ -12,9 +12,12 @@ from tracepoint.cli.trace.recordings import (
     add_filter_arguments,
     add_instance_argument,
     open_recording,
+    warn_of_damage,
+    warn_of_losses,
 )
 from tracepoint.convert.tables import csv_lines
 from tracepoint.errors import TracepointError
+from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.filebytes import STDIN
 from tracepoint.wording import json_line, visible
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.cli.output import Output
+    from tracepoint.decode.trace import Trace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "bytes are hexadecimal in both",
     )
     parser.add_argument("--shell", action="store_true", help="read queries from stdin, each up to its ;")
+    parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
     add_filter_arguments(parser)
     add_instance_argument(parser)
 
@@ -49,6 +54,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise TracepointError("--shell reads queries from stdin: the recording has to be a file")
     with open_recording(args) as trace:
         database = AnalysisDatabase(trace)
+        missing = Missing(args.file, trace, out)
         if args.query is not None:
             _print(database, args.query, args.format, out)
         has_failed = False
@@ -58,9 +64,37 @@ def run(args: argparse.Namespace, out: Output) -> int:
             except TracepointError as error:
                 has_failed = True
                 out.error(str(error))
+            missing.warn()
             out.flush()
+        missing.warn()
     # Whoever types has seen it.
-    return EXIT_IN_PART if has_failed and not sys.stdin.isatty() else EXIT_DONE
+    is_in_part = (has_failed and not sys.stdin.isatty()) or (args.strict and missing.is_any)
+    return EXIT_IN_PART if is_in_part else EXIT_DONE
+
+
+class Missing:
+    """What the rows of queries may lack, reported once: a file can become shorter between two of them."""
+
+    def __init__(self, file: str, trace: Trace, out: Output) -> None:
+        self._file = file
+        self._trace = trace
+        self._out = out
+        self._n_reported: int | None = None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether any was reported."""
+        return bool(self._n_reported) or any(self._trace.lost.values())
+
+    def warn(self) -> None:
+        """Report losses and damage that were not reported yet."""
+        damage = self._trace.damage
+        if self._n_reported is None:
+            lost = self._trace.lost.values()
+            n_lost = sum(n for n in lost if n != LOST_UNKNOWN)
+            warn_of_losses(n_lost, is_more=LOST_UNKNOWN in lost, out=self._out)
+        warn_of_damage(self._file, damage[self._n_reported or 0 :], self._out)
+        self._n_reported = len(damage)
 
 
 def _queries(out: Output) -> Iterator[str]:

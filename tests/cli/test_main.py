@@ -128,6 +128,15 @@ def test_unknown_command_unlike_any_lists_them() -> None:
     assert all(name in done.stderr for name in COMMANDS)
 
 
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [(["read"], "FILE"), (["convert", "c.dat"], "OUT"), (["cut", "c.dat"], "-o/--output")],
+)
+def test_only_what_is_required_is_named_as_missing(words: list[str], missing: str, capsys) -> None:
+    assert main(words) == 2
+    assert f"error: the following arguments are required: {missing}\n" in capsys.readouterr().err
+
+
 def test_bad_option_says_where_help_is() -> None:
     done = run("explain", "--no-such-option")
     assert done.returncode == 2

@@ -101,6 +101,13 @@ def test_stdin_that_gives_nothing_is_said(run_command, give):
     assert "can be read once" in run_command("compare", "-", "-")[2]
 
 
+def test_stdin_is_merged_once(run_command, give, tmp_path):
+    give(EXPANDED)
+    status, _, err = run_command("merge", "-", "-", "-o", str(tmp_path / "x.dat"))
+    assert (status, "- is given more than once" in err) == (2, True)
+    assert not (tmp_path / "x.dat").exists()
+
+
 def test_a_device_names_what_to_do(run_command):
     status, _, err = run_command("stat", "/dev/zero")
     assert status == 2

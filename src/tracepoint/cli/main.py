@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tracepoint import __version__
 from tracepoint.cli import streams
@@ -53,6 +53,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the error that argparse would print before it exits."""
         raise UsageError(f"{message}\ntry: {self.prog} --help")
+
+    def add_argument(self, *names: str, **settings: Any) -> argparse.Action:
+        """Add an argument; argparse itself would report words that may be left out as required."""
+        action = super().add_argument(*names, **settings)
+        if action.nargs == "*":
+            action.required = False
+        return action
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help; argparse itself does not report a failure to write it."""

@@ -16,6 +16,8 @@ from tracepoint.cli.trace.recordings import (
     warn_of_damage,
 )
 from tracepoint.decode.trace import Trace
+from tracepoint.errors import TracepointError
+from tracepoint.tracefile.filebytes import STDIN
 from tracepoint.tracefile.merged import MergedContainer
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the file; the exit status is 1 when no record is what is chosen."""
     check_output(args.output, args.file)
+    if args.file.count(STDIN) > 1:
+        raise TracepointError("- is given more than once: stdin can be read once, as one recording")
     files: list[Container] = []
     try:
         files += map(open_file, args.file)

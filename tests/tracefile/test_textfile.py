@@ -285,6 +285,17 @@ def test_stacks_of_perf_script_are_no_part_of_a_record(tmp_path):
         ]
 
 
+def test_other_samples_of_perf_script_are_no_part_of_a_record(tmp_path):
+    put_formats(tmp_path, content_of())
+    head = "sh   104 [001]    11.000001:"
+    others = f"{head}     250000 cycles:  7f01 [unknown] (/bin/sh)\n{head} PERF_RECORD_COMM: sh:104/104\n"
+    (tmp_path / "t").write_text("".join(f"{head}   demo:tick: n={n} name=a\n{others}" for n in range(3)))
+    with tp.open_trace(tmp_path / "t") as trace:
+        assert trace.events == {"demo:tick": 3}
+        assert trace["tick"]["n"].tolist() == [0, 1, 2]
+        assert [damage.reason for damage in trace.damage] == ["6 lines that are not records"]
+
+
 def test_stacks_in_a_text_are_events_with_their_lines(tmp_path):
     # With formats the addresses of ftrace:kernel_stack would be missing.
     content = content_of()
@@ -318,6 +329,12 @@ def test_what_was_written_to_trace_marker_is_in_the_text_of_a_report(tmp_path):
     with tp.open_trace(tmp_path / "t") as trace:
         assert trace["ftrace:print"]["buf"].tolist() == ["hello", "a: b"]
         assert trace["print"]["text"].tolist() == ["tracing_mark_write: hello", "some_function: a: b"]
+        # Without `ip` the line of the kernel cannot be made, but it is there.
+        shown = "".join(trace.text_writer.lines(trace.file.buffers[0].records()))
+        assert re.findall(r"629676: (.*)", shown) == [
+            "print: tracing_mark_write: hello",
+            "print: some_function: a: b",
+        ]
 
 
 def test_headings_of_trace_cmd_report_are_no_damage(tmp_path):

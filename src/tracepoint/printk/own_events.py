@@ -56,6 +56,8 @@ REPEATS_END = "last_ts:"
 NO_COMMENTS = ("function", "kernel_stack")
 #: The events of printed text.
 MESSAGES = ("print", "bprint", "bputs")
+#: The print format of events of which a text of a trace is all that is known, beside some fields.
+TEXT_FMT = '"%s", __get_str(text)'
 #: What trace_options are set to from the start.
 USUAL = OwnStyle()
 
@@ -213,8 +215,8 @@ _EVENTS: dict[str, tuple[tuple[str, ...], str, Lower]] = {
 
 
 def is_own_event(form: EventFormat) -> bool:
-    """Return whether an event belongs to the tracer itself."""
-    return form.kernel_system == "ftrace"
+    """Return whether an event belongs to the tracer itself, and has its fields and not only their text."""
+    return form.kernel_system == "ftrace" and form.print_fmt != TEXT_FMT
 
 
 def lower_own_event(form: EventFormat, style: OwnStyle = USUAL) -> ops.TextOp | None:

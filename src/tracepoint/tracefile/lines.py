@@ -24,6 +24,9 @@ _PERF = re.compile(
     r"(?P<time>\d{1,12}\.(?P<part>\d{6,9})):\s+(?:\d+\s+)?(?P<rest>[\w-]+:[\w-]+:.*)",
     re.DOTALL,
 )
+_SAMPLE = re.compile(
+    r"\s{0,40}.{0,60}?\s{1,40}(?:-?\d{1,10}/)?-?\d{1,10}\s{1,40}(?:\[\d{1,5}\]\s{1,40})?\d{1,12}\.\d{6,9}: "
+)
 _NAME = re.compile(r"(?P<system>[A-Za-z_][\w-]*:(?=\S+:))?(?P<name>[A-Za-z_][\w.-]*):\s*")
 _SYSCALL = re.compile(r"(?P<name>sys_\w+)(?P<exit> -> )?")
 _LOST = re.compile(
@@ -138,6 +141,15 @@ def is_report_heading(text: str) -> bool:
     True
     """
     return _REPORT_HEADING.fullmatch(text) is not None
+
+
+def is_sample(text: str) -> bool:
+    """Say whether a line of `perf script` is one of its own, of an event that is not a tracepoint too.
+
+    >>> is_sample("sh   104 [001]    11.000001:     250000 cycles:  7f01 [unknown] (/bin/sh)")
+    True
+    """
+    return _SAMPLE.match(text) is not None
 
 
 def is_frame(text: str) -> bool:

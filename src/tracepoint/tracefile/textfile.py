@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat, write_format
+from tracepoint.printk.own_events import TEXT_FMT
 from tracepoint.printk.scan import compile_scanner
 from tracepoint.record.layout import header_page_text
 from tracepoint.record.page import add_lost
@@ -27,6 +28,7 @@ from tracepoint.tracefile.lines import (
     STACKS,
     is_frame,
     is_report_heading,
+    is_sample,
     is_text,
     read_line,
     read_lost,
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.lines import TraceLine
 
 _TEXT = FieldFormat("text", "__data_loc char[]", 8, 4, is_signed=True)
-_TEXT_FMT = '"%s", __get_str(text)'
 _FIXED = 12
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _MAX_KINDS = 1 << 13
@@ -91,7 +92,7 @@ class _Kind:
             at += size
         self.size = at + -at % 4
         self._fields = fields
-        self.format = EventFormat(system, name, (*COMMON_FIELDS, _TEXT, *fields), _TEXT_FMT, number)
+        self.format = EventFormat(system, name, (*COMMON_FIELDS, _TEXT, *fields), TEXT_FMT, number)
 
     def record(self, line: TraceLine, values: tuple[int | str, ...]) -> bytes:
         made = bytearray(self.size)
@@ -253,7 +254,7 @@ class TextReader:
             # A text of a record ends at one.
             self._n_with_nul += 1
             raw = raw.replace(b"\0", b"")
-        text, held = decode(raw).rstrip("\r"), self._held
+        text = decode(raw).rstrip("\r")
         line = read_line(text)
         if line is not None:
             self.end_record()
@@ -266,9 +267,19 @@ class TextReader:
         elif text.startswith("#") or not text.strip():
             self._is_graph = self._is_graph or text == _GRAPH_HEADING
             self._end_stack()
+        else:
+            self._go_on(text)
+
+    def _go_on(self, text: str) -> None:
+        """Take a line that begins no record: it is of the one before, or not of the records at all."""
+        held = self._held
+        is_of_perf = held is not None and held.is_of_perf
+        if is_of_perf and is_sample(text):
+            self.end_record()
+            self._n_other += 1
         elif self._is_graph and not text.startswith(_OF_STACK):
             self._n_drawn += 1
-        elif self._is_in_stack or (held is not None and held.is_of_perf and is_frame(text)):
+        elif self._is_in_stack or (is_of_perf and is_frame(text)):
             self._n_stacks += not self._is_in_stack
             self._is_in_stack = True
         elif held is None:

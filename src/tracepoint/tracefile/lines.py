@@ -25,7 +25,7 @@ _PERF = re.compile(
     re.DOTALL,
 )
 _SAMPLE = re.compile(
-    r"\s{0,40}.{0,60}?\s{1,40}(?:-?\d{1,10}/)?-?\d{1,10}\s{1,40}(?:\[\d{1,5}\]\s{1,40})?\d{1,12}\.\d{6,9}: "
+    r".{1,100}?\s(?:-?\d{1,10}/)?-?\d{1,10}\s{1,40}(?:\[\d{1,5}\]\s{1,40})?\d{1,12}\.\d{6,9}: "
 )
 _NAME = re.compile(r"(?P<system>[A-Za-z_][\w-]*:(?=\S+:))?(?P<name>[A-Za-z_][\w.-]*):\s*")
 _SYSCALL = re.compile(r"(?P<name>sys_\w+)(?P<exit> -> )?")

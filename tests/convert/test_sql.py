@@ -1,6 +1,7 @@
 """SQL over the events of a trace: which are views, what is decoded, what the command prints."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,51 @@ def test_a_trace_without_records_has_views_without_rows(trace):
 def test_what_duckdb_refuses_is_our_error(trace):
     with pytest.raises(tp.TracepointError, match="nothing"):
         tp.sql(trace, "select nothing from sched_switch")
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("select * from sched_swich", "sched_switch"),
+        ("select * from SCHED_SWICH", "sched_switch"),
+        ("select * from sched.sched_swich", "sched.sched_switch"),
+        ("from sched.sched_switch join sch.sched_waking using (common_pid)", "sched.sched_waking"),
+        ("from thread_stat", "thread_state"),
+        ("create table mine(a int); from mini", "mine"),
+    ],
+)
+def test_a_misspelt_table_is_guessed(run, query, meant):
+    status, out, err = run(query)
+    assert (status, out) == (2, "")
+    assert re.findall(r"Did you mean .*", err) == [f'Did you mean "{meant}"?']
+
+
+def test_a_table_unlike_any_is_not_guessed(run):
+    status, _, err = run("from sqlite_zzz")
+    assert (status, "does not exist" in err, "Did you mean" in err) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("select 7 as a; select 8 as b", "a\n7\nb\n8\n"),
+        ("create table x(a int); insert into x values (1), (2); set threads=1; from x;", "a\n1\n2\n"),
+        ('select 1 where false; select 3 as "Count";', "1\nCount\n3\n"),
+        ("create table x(a int, b int); insert into x values (1, 2); pivot x on a using sum(b)", "1\n2\n"),
+    ],
+)
+def test_each_statement_prints_its_rows(run, query, rows):
+    assert run(query, "--format", "csv")[:2] == (0, rows)
+
+
+def test_what_is_before_a_statement_that_fails_is_printed(run):
+    status, out, err = run("select 7 as a; select b; select 8", "--format", "csv")
+    assert (status, out) == (2, "a\n7\n")
+    assert 'column "b"' in err
+
+
+def test_a_query_without_statements_is_an_error(run):
+    assert "there is no statement in it" in run("; -- nothing")[2]
 
 
 def test_a_query_that_is_no_utf8_is_an_error(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import chain
 from threading import Event, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 _STEP = 1 << 12
 _AGAIN_S = 0.02
 WORD = re.compile(r"\w+")
+_NO_TABLE = re.compile(r'Table with name "?([^"\s]+?)"? does not exist')
+_ANY_TABLE = re.compile(r'^Did you mean "[^"\n]*"\?\n?')
+_OWN_TABLE = re.compile(r'\nDid you mean "(?:\w+\.)*(?:sqlite|pg|duckdb)_\w*"\?')
+# What DuckDB says of statements without rows.
+_KINDS = ("QUERY_RESULT", "NOTHING")
+_NO_ROWS = (["Count"], ["Success"])
 # A query reads the trace, and what it names itself; nothing is fetched for it.
 _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
@@ -56,33 +63,43 @@ class TraceDatabase:
         except self._duckdb.Error as error:
             raise self.refused(query, error) from None
 
-    def rows(self, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-        """Run a query; return the names of its columns and its rows, of which some at a time are in memory.
+    def results(self, query: str) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
+        """Run the statements of a query; yield the names of the columns and the rows of each that has rows.
 
-        Raises TracepointError for what DuckDB refuses.
+        Some rows at a time are in memory: they are to be read before the next statement runs.  Raises
+        TracepointError for what DuckDB refuses.
         """
         self.define(query)
-
-        def fetch() -> list[tuple[Any, ...]]:
-            rows: list[tuple[Any, ...]] = self._interruptible(lambda: cursor.fetchmany(_STEP))
-            return rows
-
         try:
-            cursor = self.execute(query)
-            if cursor is None:
+            statements = self.connection.extract_statements(query)
+            if not statements:
                 raise TracepointError("no query: there is no statement in it")
-            names = [column[0] for column in cursor.description or ()]
-            first = fetch()
+            for statement in statements:
+                cursor = self.execute(statement)
+                names = [column[0] for column in cursor.description or ()]
+                first = self._fetch(cursor)
+                if self._has_rows(statement, names):
+                    steps = iter(partial(self._fetch, cursor), [])
+                    yield names, (row for step in chain([first], steps) for row in step)
         except self._duckdb.Error as error:
             raise self.refused(query, error) from None
-        return names, (row for step in chain([first], iter(fetch, [])) for row in step)
+
+    def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._interruptible(lambda: cursor.fetchmany(_STEP))
+        return rows
+
+    def _has_rows(self, statement: Any, names: list[str]) -> bool:
+        """Say whether a statement gives rows, not only how many it changed, or that it ran."""
+        kinds = set(statement.expected_result_type)
+        query, nothing = (getattr(self._duckdb.ExpectedResultType, name) for name in _KINDS)
+        return kinds == {query} or (kinds != {nothing} and names not in _NO_ROWS)
 
     def add_table(self, name: str, table: ColumnTable | TableParts) -> None:
         """Let queries name a table, which is decoded when one reads it."""
         self._interruptible(lambda: self.connection.register(name, table))
 
-    def execute(self, query: str) -> Any:
-        """Return DuckDB's cursor after a query has run; raises DuckDB's errors."""
+    def execute(self, query: Any) -> Any:
+        """Return DuckDB's cursor after a query, a text or a statement, has run; raises DuckDB's errors."""
         return self._interruptible(lambda: self.connection.execute(query))
 
     def _interruptible(self, work: Callable[[], Any]) -> Any:
@@ -121,8 +138,26 @@ class TraceDatabase:
         return found[0]
 
     def refused(self, query: str, error: Exception) -> TracepointError:  # noqa: ARG002 - others look at it
-        """Return the error for a query that DuckDB refuses."""
-        return TracepointError(str(error))
+        """Return the error for a query that DuckDB refuses, with the table that was meant."""
+        from difflib import get_close_matches  # noqa: PLC0415 - where something went wrong
+
+        message = str(error)
+        if (missing := _NO_TABLE.search(message)) is None:
+            return TracepointError(message)
+        # DuckDB knows only what queries have named so far, and its own tables.
+        first, _, rest = _OWN_TABLE.sub("", message).partition("\n")
+        known = self.table_names()
+        name = missing[1].lower()
+        close = [] if name in known else get_close_matches(name, known, 1)
+        if close:
+            rest = _ANY_TABLE.sub("", rest)
+            first = f'{first}\nDid you mean "{close[0]}"?'
+        return TracepointError("\n".join(filter(None, (first, rest))))
+
+    def table_names(self) -> list[str]:
+        """Return what queries may name as a table: events with their system, and without if that is one."""
+        shorts = [short for short, names in self._shorts.items() if len(names) == 1]
+        return shorts + [name.replace(":", ".", 1) for names in self._shorts.values() for name in names]
 
     def define(self, query: str) -> None:
         """Make the views of the events that a query may name: whose name is a word in it.

@@ -63,7 +63,11 @@ class AnalysisDatabase(TraceDatabase):
     def refused(self, query: str, error: Exception) -> TracepointError:
         """Return the error for a query that DuckDB refuses, with why a table is not there."""
         reasons = [f"{name}: {self._reasons[name]}" for name in _names(query) if name in self._reasons]
-        return TracepointError("\n".join([str(error), *reasons]))
+        return TracepointError("\n".join([str(super().refused(query, error)), *reasons]))
+
+    def table_names(self) -> list[str]:
+        """Return what queries may name as a table: events, and tables of analyses."""
+        return [*super().table_names(), *VIEWS, *UNIONS, *TABLES, *self._made, "args"]
 
     def _define(self, name: str) -> None:
         if name in self._defined:

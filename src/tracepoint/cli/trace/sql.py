@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add_file_argument(parser)
-    parser.add_argument("query", nargs="?", metavar="QUERY", help="events are views: sched.sched_switch")
+    parser.add_argument(
+        "query",
+        nargs="?",
+        metavar="QUERY",
+        help="events are views: sched.sched_switch; each statement up to a ; prints its rows",
+    )
     parser.add_argument(
         "--format",
         choices=("table", "csv", "jsonl"),
@@ -117,7 +122,11 @@ def _queries(out: Output) -> Iterator[str]:
 
 
 def _print(database: AnalysisDatabase, query: str, form: str, out: Output) -> None:
-    names, rows = database.rows(query)
+    for names, rows in database.results(query):
+        _print_rows(names, rows, form, out)
+
+
+def _print_rows(names: list[str], rows: Iterator[tuple[Any, ...]], form: str, out: Output) -> None:
     if form == "table":
         # All rows decide how wide a column is.
         for line in _table(names, [[_shown(value) for value in row] for row in rows]):

@@ -14,6 +14,7 @@ from oracles import data_file
 from tracefile.making import content_of
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.tracefile.head import MAGIC
 
 
 def put(folder, name, data):
@@ -190,11 +191,14 @@ def test_recordings_beside_pages_are_reported(tmp_path):
     for cpu, data in pages_of(content).items():
         put(tmp_path, f"mix/raw/cpu{cpu}.pipe_raw", data)
     put_formats(tmp_path / "mix", content)
-    put(tmp_path, "mix/c.dat", b"any")
+    put(tmp_path, "mix/c.dat", MAGIC)
+    put(tmp_path, "mix/perf.data.gz", gzip.compress(b"any"))
+    put(tmp_path, "mix/other.dat", b"any")
     with tp.open_trace(tmp_path / "mix") as trace:
         assert trace["tick"]["n"].tolist() == list(range(40))
         assert [damage.reason for damage in trace.damage] == [
-            f"{tmp_path}/mix/c.dat is a recording of its own, which was not read: open it by its name"
+            f"{tmp_path}/mix/{name} is a recording of its own, which was not read: open it by its name"
+            for name in ("c.dat", "perf.data.gz")
         ]
 
 
@@ -205,7 +209,7 @@ def test_pages_and_traces_far_below_are_not_of_the_folder(tmp_path):
         DecodeError, match=r"no per_cpu/cpu0/trace_pipe_raw or cpu0\.pipe_raw in the folder or in"
     ):
         tp.open_trace(tmp_path)
-    put(tmp_path, "x.dat", b"any")
+    put(tmp_path, "x.dat", MAGIC)
     with pytest.raises(DecodeError, match=r"a folder of recordings: open one of them, such as .*/x\.dat"):
         tp.open_trace(tmp_path)
 

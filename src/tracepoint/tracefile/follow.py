@@ -19,12 +19,11 @@ from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.folder import FolderTexts
-from tracepoint.tracefile.head import MAGIC
+from tracepoint.tracefile.head import MAGIC, PERF_MAGICS
 from tracepoint.tracefile.live import Live, LiveFile, LivePages, wait_for
 from tracepoint.tracefile.livetext import LiveText
 from tracepoint.tracefile.opening import is_process
 from tracepoint.tracefile.pagefiles import PAGE_NAMES, cpu_files, page_folders
-from tracepoint.tracefile.perfdata import PERF_MAGICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

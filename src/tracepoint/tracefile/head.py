@@ -1,4 +1,4 @@
-"""The head of a trace.dat: what its first bytes say."""
+"""The head of a trace.dat: what its first bytes say; those that tell a perf.data from it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.filebytes import Bytes
 
 MAGIC = b"\x17\x08\x44tracing"
+# How a perf.data begins, of a little-endian and of a big-endian machine.
+PERF_MAGICS = (b"PERFILE2", b"2ELIFREP")
 # What parts of version 6 begin with.
 OPTIONS_TAG = b"options  \0"
 LATENCY_TAG = b"latency  \0"

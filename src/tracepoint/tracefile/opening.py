@@ -12,7 +12,7 @@ from tracepoint.tracefile.container import DamageLog
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.filebytes import STDIN, close_bytes, open_bytes
 from tracepoint.tracefile.folder import open_folder
-from tracepoint.tracefile.head import MAGIC
+from tracepoint.tracefile.head import MAGIC, PERF_MAGICS
 from tracepoint.tracefile.pagefiles import PAGE_NAMES, cpu_files, other_recordings
 from tracepoint.tracefile.tracedat import TraceFile
 
@@ -118,7 +118,7 @@ def read_container(data: Bytes, path: str = "", log: DamageLog | None = None) ->
     if head.startswith(MAGIC):
         return TraceFile(data, path, log)
     # A command that reads a trace.dat starts in half the time without these.
-    from tracepoint.tracefile.perfdata import PERF_MAGICS, open_perfdata  # noqa: PLC0415
+    from tracepoint.tracefile.perfdata import open_perfdata  # noqa: PLC0415
     from tracepoint.tracefile.textfile import is_text_file, open_text  # noqa: PLC0415
 
     if head.startswith(PERF_MAGICS):

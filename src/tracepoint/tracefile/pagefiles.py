@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
+from tracepoint.layout.compressed import COMPRESSED_STARTS
+from tracepoint.tracefile.head import MAGIC, PERF_MAGICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +31,7 @@ _TRACE_FILE = re.compile(r".*\.(?:dat|data)" + _PACKED)
 _NO_RECORDINGS = {"per_cpu", "instances", "events"}
 _MAX_SUBFOLDERS = 1000
 _MAX_NAMED = 5
+_HEAD = 16
 
 #: What is looked for, for messages.
 PAGE_NAMES = "per_cpu/cpu0/trace_pipe_raw or cpu0.pipe_raw"
@@ -63,8 +67,19 @@ def cpu_files(folder: Path) -> dict[str, dict[int, Path]]:
 
 
 def other_recordings(folder: Path) -> list[Path]:
-    """Return the files of a folder whose names are those of a trace.dat or a perf.data."""
-    return sorted(path for path in folder.iterdir() if _TRACE_FILE.fullmatch(path.name) and path.is_file())
+    """Return the files of a folder that have the name of a trace.dat or a perf.data, and begin like one."""
+    return sorted(
+        path for path in folder.iterdir() if _TRACE_FILE.fullmatch(path.name) and _is_recording(path)
+    )
+
+
+def _is_recording(path: Path) -> bool:
+    try:
+        with path.open("rb") if path.is_file() else BytesIO() as file:
+            # What is compressed is taken at its name.
+            return file.read(_HEAD).startswith((MAGIC, *PERF_MAGICS, *COMPRESSED_STARTS))
+    except OSError:
+        return False
 
 
 def page_folders(files: dict[str, dict[int, Path]]) -> tuple[Path, ...]:

@@ -18,7 +18,7 @@ from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.folder import find_formats
-from tracepoint.tracefile.head import MAGIC
+from tracepoint.tracefile.head import MAGIC, PERF_MAGICS
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.perfrecords import (
     TRACEPOINT,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.options import Option
     from tracepoint.tracefile.perfrecords import PerfRecord
 
-PERF_MAGICS = (b"PERFILE2", b"2ELIFREP")
 _PIPE_SIZE = 16
 _FILE_SIZE = 104
 _IDS_ENTRY = 16

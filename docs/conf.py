@@ -42,6 +42,13 @@ def _docstring(
     lines[:] = _MARKS.sub(_marked, "\n".join(lines)).split("\n")
 
 
+def _place(_app: object, _what: str, name: str, thing: object, *_: object) -> None:
+    """Let the function that makes a named tuple be in the module of its class, where its source is."""
+    if (getattr(thing, "__module__", None) or "").startswith("namedtuple_"):
+        thing.__module__ = name.rsplit(".", 2)[0]
+
+
 def setup(app) -> None:  # noqa: ANN001 - Sphinx is installed only where the site is built
     """Connect to Sphinx."""
     app.connect("autodoc-process-docstring", _docstring)
+    app.connect("autodoc-process-signature", _place)

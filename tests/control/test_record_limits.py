@@ -196,7 +196,7 @@ def test_a_signal_ends_the_command_too(files, tmp_path, number):  # noqa: F811
     timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
     timer.start()
     late = tmp_path / "late"
-    command = ["sh", "-c", 'trap exit TERM HUP; sleep 20 & wait; touch "$0"', str(late)]
+    command = ["sh", "-c", 'trap exit TERM HUP; sleep 20 & wait $! && touch "$0"', str(late)]
     assert main(["record", "irq", "-o", str(tmp_path / "web.dat"), "--", *command]) == 0
     assert not late.exists()
     assert records_of(tmp_path / "web.dat") == list(range(1030))

@@ -134,7 +134,7 @@ def _pages_in(folder: Path) -> Iterator[tuple[str, int, Path]]:
 
 
 def _subfolders(folder: Path) -> Iterator[Path]:
-    """Yield the sub-folders that may be recordings: the first ones, as a folder of thousands is none."""
+    """Yield the first sub-folders, which may be recordings; a folder with thousands is something else."""
     paths = (
         path
         for path in _folders(folder)

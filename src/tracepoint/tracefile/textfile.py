@@ -141,7 +141,7 @@ class TextReader:
         self._stamp = self._cpu = self._later = 0
         self._n_other = self._n_long = self._n_shortened = self._n_stacks = 0
         self._n_unordered = self._n_with_nul = 0
-        # The begin of a line whose end was not read yet, where it is, and how much was read.
+        # The start of a line whose end was not read yet, where it is, and how much was read.
         self._rest, self._rest_at, self._n_read = b"", 0, 0
         self._is_graph, self._n_drawn = False, 0
         self._n_unscanned: dict[str, int] = {}
@@ -177,7 +177,7 @@ class TextReader:
         """Take the last record and report what no record was made of.
 
         A last line without a newline is left out: its last value may be shorter than it was, and it may be
-        the begin of a record and not a continuation of the one before.
+        the start of a record and not a continuation of the one before.
         """
         self.end_record()
         self._take_losses()
@@ -192,7 +192,7 @@ class TextReader:
             (self._n_other, f"{self._n_other} lines that are not records"),
             (
                 self._n_drawn,
-                f"{self._n_drawn} lines of {GRAPH_TRACER} were left out: their records are not told",
+                f"{self._n_drawn} lines of {GRAPH_TRACER} were left out: their records cannot be read",
             ),
             (
                 self._n_stacks,

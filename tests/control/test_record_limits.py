@@ -309,7 +309,7 @@ def test_what_a_file_is_made_of_stays_where_the_disk_has_room(array, files, tmp_
     with pytest.raises(TracepointError, match="killed"):
         array.record(tmp_path / "web.dat", 0)
     assert ("kallsyms" in left[0]) == has_room
-    assert {"cpu0", "cpu1", "trace.dat"} <= left[0]
+    assert {"cpu0", "cpu1", "trace.dat.part"} <= left[0]
 
 
 @pytest.mark.parametrize("page_size", [4096, 16384, 65536])

@@ -127,7 +127,8 @@ class RecordedPart:
         for path in self.folder.iterdir() if is_short else ():
             if path not in {cpu.spool for cpu in self.cpus}:
                 path.unlink()
-        written = self.folder / "trace.dat"
+        # Not a name of a recording: after a kill the pages beside it are the recording.
+        written = self.folder / "trace.dat.part"
         with written.open("wb") as stream:
             write_tracedat(stream, self._content(description, is_short), compression=compression)
             stream.flush()

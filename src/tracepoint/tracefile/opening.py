@@ -97,7 +97,7 @@ def _open_in_folder(folder: Path, log: DamageLog) -> Container:
     if others := other_recordings(folder):
         raise DecodeError(f"a folder of recordings: open one of them, such as {others[0]}", str(folder))
     raise DecodeError(
-        f"nothing here that can be opened: no {PAGE_NAMES} in the folder or in one of its sub-folders, no "
+        f"a folder with nothing to open: no {PAGE_NAMES} in it or in one of its sub-folders, no "
         "metadata of CTF 1.8, and no rings of Python processes",
         str(folder),
     )

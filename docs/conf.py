@@ -14,6 +14,7 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"tracepoint {version}"
+html_favicon = "icon.svg"  # without one, each browser asks for a file that is not there
 html_copy_source = False
 html_show_copyright = False
 html_last_updated_fmt = None  # a page says the same, whenever it is built

@@ -73,7 +73,7 @@ def _json_text(value: object) -> str:
 
 
 def _finite(data: object) -> object:
-    """Return a value for JSON with None in place of the numbers that are none."""
+    """Return a value for JSON with None in place of NaN and infinity."""
     if isinstance(data, float):
         return data if data - data == 0 else None
     if isinstance(data, dict):

@@ -101,7 +101,7 @@ def test_a_query_without_statements_is_an_error(run):
 
 def test_a_query_that_is_no_utf8_is_an_error(run):
     status, _, err = run("select '\udcff'")
-    assert (status, "no UTF-8 from character 8" in err) == (2, True)
+    assert (status, "not UTF-8 from character 8" in err) == (2, True)
 
 
 def test_the_query_may_stand_after_options(run):

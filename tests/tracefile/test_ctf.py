@@ -328,7 +328,7 @@ def test_damaged_packets(tmp_path):
     text = metadata(TICK)
     cases = [
         ([b"\0" * 50, *good], [1, 2, 3], "another magic"),
-        ([good[0], b"junk", *good[1:]], [1, 2, 3], "no packet"),
+        ([good[0], b"junk", *good[1:]], [1, 2, 3], "not the magic of a packet"),
         ([unknown, *good], [7, 1, 2, 3], "unknown id 9"),
         ([good[0], good[1][:-1]], [1, 2], "4095 bytes of a packet of 4096"),
         ([packer.packet(b"", 5, stream_id=4, number=0), *good], [1, 2, 3], "unknown stream 4"),

@@ -206,7 +206,7 @@ def test_pages_and_traces_far_below_are_not_of_the_folder(tmp_path):
     put(tmp_path, "a/b/cpu0.pipe_raw", pages_of(content_of(n_records=40))[0])
     put(tmp_path, "a/c/metadata", "/* CTF 1.8 */")
     with pytest.raises(
-        DecodeError, match=r"no per_cpu/cpu0/trace_pipe_raw or cpu0\.pipe_raw in the folder or in"
+        DecodeError, match=r"no per_cpu/cpu0/trace_pipe_raw or cpu0\.pipe_raw in it or in one of"
     ):
         tp.open_trace(tmp_path)
     put(tmp_path, "x.dat", MAGIC)

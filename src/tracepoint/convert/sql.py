@@ -162,12 +162,12 @@ class TraceDatabase:
     def define(self, query: str) -> None:
         """Make the views of the events that a query may name: whose name is a word in it.
 
-        Raises TracepointError for a query that is no UTF-8.
+        Raises TracepointError for a query that is not UTF-8.
         """
         try:
             query.encode()
         except UnicodeEncodeError as error:
-            raise TracepointError(f"the query is no UTF-8 from character {error.start}") from None
+            raise TracepointError(f"the query is not UTF-8 from character {error.start}") from None
         words = {word.lower() for word in WORD.findall(query)}
         for name in {name for word in words for name in self._shorts.get(word, ())} - self._viewed:
             system, _, short = name.partition(":")

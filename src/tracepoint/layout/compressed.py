@@ -15,16 +15,16 @@ from typing import Any
 from tracepoint.errors import LayoutError
 from tracepoint.layout.zstd import load_zstd, new_zstd_expander
 
-#: How a compressed file begins, by magic and method.
-COMPRESSED_STARTS = (b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd")
+_XZ_MAGIC, _BZIP2_MAGIC, _GZIP_MAGIC, _ZSTD_MAGIC = b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_MAGICS = {_XZ_MAGIC: "xz", _BZIP2_MAGIC: "bzip2", _GZIP_MAGIC: "gzip", _ZSTD_MAGIC: "zstd"}
+#: How a compressed file begins; of gzip with its only method (RFC 1952), as some pages have the magic alone.
+COMPRESSED_STARTS = (_XZ_MAGIC, _BZIP2_MAGIC, _GZIP_MAGIC + b"\x08", _ZSTD_MAGIC)
 #: How an object file begins, plain or compressed.
 OBJECT_STARTS = (b"\x7fELF", *COMPRESSED_STARTS)
 #: How the names of object files end: modules as they are and compressed, and what a compiler makes.
 MODULE_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst")
 OBJECT_ENDS = (*MODULE_ENDS, ".o")
 _MAX_OBJECT = 1 << 30
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_MAGICS = {b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"\x1f\x8b": "gzip", _ZSTD_MAGIC: "zstd"}
 _LONGEST_MAGIC = 6
 _LZ4_MAGIC = b"\x02\x21\x4c\x18"
 # What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.

@@ -121,7 +121,7 @@ def _type(thing: ast.arg | ast.AnnAssign, what: str) -> Any:
 
 
 def _name(argument: ast.arg) -> str | None:
-    """Return the name of a class that is no type of a record: its objects are passed by address."""
+    """Return the name of a class that cannot be a field's type: its objects are passed by address."""
     return last_name(argument.annotation) or None if argument.annotation is not None else None
 
 

@@ -163,7 +163,7 @@ class FolderTexts:
             reason = f"{paths[0]} is not beside the pages: it may be of another recording"
             self._report(Damage(None, 0, reason))
         for other in paths[1:]:
-            # What is above the folder that was named was asked for by nobody.
+            # Nobody asked for what is above the folder that was named.
             if other.is_relative_to(self._folder) and _read_text(other, self._report) != text:
                 self._report(Damage(None, 0, f"{other} differs from {paths[0]}, which was read"))
         return text

@@ -245,7 +245,7 @@ class TextReader:
         self._free = (number for number in range(1, 1 << 16) if number not in numbers)
 
     def _feed_line(self, raw: bytes) -> None:
-        """Take a line without its end; one that is no record goes on with the text of the one before."""
+        """Take a line without its end; one that begins no record continues the text of the one before."""
         if len(raw) > MAX_LINE:
             self.end_record()
             self._n_long += 1

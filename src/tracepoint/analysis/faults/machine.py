@@ -108,7 +108,7 @@ class FaultMachine:
     """
 
     def __init__(self, gaps: Mapping[int, Sequence[Gap]], processes: Mapping[int, int]) -> None:
-        self._faults = FaultColumns()
+        self.ts, self.cpu, self.tid, self.address, self.ip, self.code, self.is_kernel = FaultColumns()
         self.dur, self.process, self.region = array("q"), array("i"), array("i")
         self.outcome, self.waiting = array("b"), array("b")
         # Of equal regions one object is kept: there are few of them, and millions of faults.
@@ -138,7 +138,7 @@ class FaultMachine:
     def take(self, faults: FaultColumns) -> None:
         """Take all faults of a recording, of which none has begun."""
         n = len(faults.ts)
-        self._faults = faults
+        self.ts, self.cpu, self.tid, self.address, self.ip, self.code, self.is_kernel = faults
         self.dur = array("q", [OPEN]) * n
         self.process = array("i", map(self.process_of, faults.tid) if self._processes else faults.tid)
         self.outcome, self.waiting = array("b", bytes(n)), array("b", bytes(n))
@@ -152,48 +152,13 @@ class FaultMachine:
             self.known_regions.append(region)
         return at
 
-    @property
-    def ts(self) -> Sequence[int]:
-        """When each fault began, in ns."""
-        return self._faults.ts
-
-    @property
-    def cpu(self) -> Sequence[int]:
-        """The CPU of each fault."""
-        return self._faults.cpu
-
-    @property
-    def tid(self) -> Sequence[int]:
-        """The task of each fault."""
-        return self._faults.tid
-
-    @property
-    def address(self) -> Sequence[int]:
-        """The address of each fault."""
-        return self._faults.address
-
-    @property
-    def ip(self) -> Sequence[int]:
-        """The instruction of each fault."""
-        return self._faults.ip
-
-    @property
-    def code(self) -> Sequence[int]:
-        """The error code of each fault."""
-        return self._faults.code
-
-    @property
-    def is_kernel(self) -> Sequence[int]:
-        """Whether the kernel had the fault."""
-        return self._faults.is_kernel
-
     def fault(self, ts: int, cpu: int) -> None:
         """The next fault begins."""
         self.follow(ts)
-        at, faults = self._n_begun, self._faults
+        at = self._n_begun
         self._n_begun += 1
-        tid = faults.tid[at]
-        self.region[at] = self._place_of(self.spaces.find(self.process[at], faults.address[at]))
+        tid = self.tid[at]
+        self.region[at] = self._place_of(self.spaces.find(self.process[at], self.address[at]))
         self._pairs.begin(tid, at, ts, cpu)
         self._tries.pop(tid, None)
         self._last[tid] = at

@@ -154,7 +154,7 @@ def writing_to(output: Path, out: Output, *, is_text: bool = False) -> Iterator[
 def open_file(name: str) -> Container:
     """Open a recording; pipes and stdin (`-`) are read to their end.
 
-    Raises OSError, and TracepointError for what is no recording, and for a device or a socket.
+    Raises OSError, and TracepointError for a file that is not a recording, a device or a socket.
     """
     if name != STDIN and not is_process(name):
         mode = Path(name).stat().st_mode

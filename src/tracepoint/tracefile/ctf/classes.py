@@ -128,7 +128,8 @@ class TraceReader:
         found = _integers(self._header(bits), self._names)
         if found.get("magic", MAGIC) != MAGIC:
             raise DecodeError(
-                f"begins with {found['magic']:#x}, which is no packet", offset=bits.place + bits.base
+                f"begins with {found['magic']:#x}, which is not the magic of a packet",
+                offset=bits.place + bits.base,
             )
         number = found.get("stream_id", next(iter(self._streams), 0))
         stream = self._streams.get(number)

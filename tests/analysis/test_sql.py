@@ -129,6 +129,27 @@ def test_an_event_with_its_system_does_not_run_an_analysis(tmp_path):
             own.run("select count(*) from sched_slice")
 
 
+def test_the_name_of_a_column_does_not_run_an_analysis(monkeypatch):
+    """Tables are called `cpu` and `process` too."""
+    ran = []
+    monkeypatch.setattr("tracepoint.analysis.sql.database.analyse", lambda _trace, name: ran.append(name))
+    with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
+        own = AnalysisDatabase(trace)
+        query = "select common_cpu as cpu, 1 as process, count(*) from sched.sched_switch group by cpu"
+        assert own.run(query).columns == ["cpu", "process", "count_star()"]
+        assert list(own.results(query))
+        own.run("with thread as (select 1 as slice) from thread")
+    assert ran == []
+
+
+def test_tables_are_made_when_a_later_statement_names_them():
+    query = "create table counts as select cpu, count(*) as n from sched group by all; from counts join cpu using (cpu)"
+    with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
+        assert AnalysisDatabase(trace).run(query).fetchall()
+        ((_, rows),) = AnalysisDatabase(trace).results(query)
+        assert list(rows)
+
+
 def test_latencies_are_those_of_the_report(database):
     rows = database.run("select latency_dur from sched_latency_for_running_interval").fetchall()
     with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:

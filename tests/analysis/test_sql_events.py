@@ -1,13 +1,17 @@
 """All records and their fields as `ftrace_event` and `args`, sizes of processes, and what was lost."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tracepoint as tp
 from analysis.making import Schedule
 from analysis.test_sql import made as intervals  # noqa: F401 - the fixture
 from convert.test_perfetto import query
+from effort import examples
 from oracles import data_file
 from tracefile.making import GOLDEN
 from tracepoint.analysis.sql.database import AnalysisDatabase
@@ -272,6 +276,52 @@ def test_gaps_have_rows_of_their_own(intervals, database):  # noqa: F811 - the f
         (start, 50, 0),
         (start + 50, stop - start - 50, None),
     ]
+
+
+def filled(rows, start, stop):
+    """What `intervals_fill_gaps_by` gives, piece by piece: (key, ts, dur, id), and None where nothing is."""
+    found = []
+    for key in {key for *_, key in rows}:
+        own = [
+            (number, ts, ts + dur) for number, ts, dur, of in rows if of == key and ts is not None and dur > 0
+        ]
+        found += [(key, ts, end - ts, number) for number, ts, end in own]
+        edges = sorted({start, stop, *(edge for _, *ends in own for edge in ends)})
+        begin = None
+        for a, b in pairwise([*edges, stop + 1]):
+            is_empty = a < stop and not any(ts <= a and b <= end for _, ts, end in own)
+            if is_empty and begin is None:
+                begin = a
+            elif not is_empty and begin is not None:
+                found.append((key, begin, a - begin, None))
+                begin = None
+    return found
+
+
+# Lengths: of none that is known, of points, and of others; some rows say only that there is a key.
+TIMES = st.integers(0, 20) | st.integers(0, 90_000_000)
+ROWS = st.tuples(TIMES, st.integers(-1, 6) | st.integers(-1, 5_000_000)) | st.just((None, None))
+
+
+@settings(max_examples=examples(300))
+@given(st.lists(st.tuples(ROWS, st.none() | st.integers(1, 3)), max_size=12))
+def test_gaps_are_where_no_row_of_the_key_is(database, made):
+    ((start, stop),) = database.run("select start_ts, end_ts from trace_bounds").fetchall()
+    rows = [
+        (number, None if ts is None else min(start + ts, stop), None if ts is None else dur, key)
+        for number, ((ts, dur), key) in enumerate(made)
+    ]
+    rows = [(number, ts, dur if dur is None else min(dur, stop - ts), key) for number, ts, dur, key in rows]
+    database.connection.execute("create or replace table drawn (id int, ts bigint, dur bigint, key int)")
+    for row in rows:
+        database.connection.execute("insert into drawn values (?, ?, ?, ?)", row)
+    found = database.run("select key, ts, dur, id from intervals_fill_gaps_by('drawn', 'key')").fetchall()
+    assert Counter(found) == Counter(filled(rows, start, stop))
+    found = database.run("select key, ts, dur, id from intervals_fill_gaps('drawn')").fetchall()
+    of_one = [(number, ts, dur, 0) for number, ts, dur, _ in rows]
+    keys = {number: key for number, *_, key in rows}
+    wanted = [(keys.get(number), ts, dur, number) for _, ts, dur, number in filled(of_one, start, stop)]
+    assert Counter(found) == Counter(wanted)
 
 
 @pytest.mark.oracle

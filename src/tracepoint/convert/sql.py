@@ -58,10 +58,13 @@ class TraceDatabase:
         Raises TracepointError for what DuckDB refuses.
         """
         self.define(query)
+        relation = None
         try:
-            return self.connection.sql(query)
+            for statement in self.connection.extract_statements(query):
+                relation = self.relation(statement)
         except self._duckdb.Error as error:
             raise self.refused(query, error) from None
+        return relation
 
     def results(self, query: str) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
         """Run the statements of a query; yield the names of the columns and the rows of each that has rows.
@@ -97,6 +100,10 @@ class TraceDatabase:
     def add_table(self, name: str, table: ColumnTable | TableParts) -> None:
         """Let queries name a table, which is decoded when one reads it."""
         self._interruptible(lambda: self.connection.register(name, table))
+
+    def relation(self, query: Any) -> Any:
+        """Return DuckDB's relation for a query, a text or a statement; raises DuckDB's errors."""
+        return self.connection.sql(query)
 
     def execute(self, query: Any) -> Any:
         """Return DuckDB's cursor after a query, a text or a statement, has run; raises DuckDB's errors."""
@@ -141,14 +148,13 @@ class TraceDatabase:
         """Return the error for a query that DuckDB refuses, with the table that was meant."""
         from difflib import get_close_matches  # noqa: PLC0415 - where something went wrong
 
-        message = str(error)
-        if (missing := _NO_TABLE.search(message)) is None:
+        message, missing = str(error), missing_table(error)
+        if not missing:
             return TracepointError(message)
         # DuckDB knows only what queries have named so far, and its own tables.
         first, _, rest = _OWN_TABLE.sub("", message).partition("\n")
         known = self.table_names()
-        name = missing[1].lower()
-        close = [] if name in known else get_close_matches(name, known, 1)
+        close = [] if missing in known else get_close_matches(missing, known, 1)
         if close:
             rest = _ANY_TABLE.sub("", rest)
             first = f'{first}\nDid you mean "{close[0]}"?'
@@ -180,6 +186,16 @@ class TraceDatabase:
     def _make_view(self, view: str, name: str, schema: str) -> None:
         self.execute(f"create schema if not exists {quoted(schema)}")
         self.execute(f"create view {view} as select * from {quoted(name)}")  # noqa: S608 - quoted
+
+
+def missing_table(error: Exception) -> str:
+    """Return the table, in lower case, that DuckDB says there is none of; empty for another error.
+
+    >>> missing_table(ValueError("Catalog Error: Table with name CPU does not exist!"))
+    'cpu'
+    """
+    found = _NO_TABLE.search(str(error))
+    return found[1].lower() if found else ""
 
 
 def quoted(name: str) -> str:

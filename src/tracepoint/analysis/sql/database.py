@@ -16,7 +16,7 @@ from tracepoint.analysis.sql.events import (
 )
 from tracepoint.analysis.sql.macros import MACROS
 from tracepoint.analysis.sql.views import TABLES, UNIONS, VIEWS
-from tracepoint.convert.sql import WORD, TraceDatabase, quoted
+from tracepoint.convert.sql import WORD, TraceDatabase, missing_table, quoted
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
@@ -55,15 +55,40 @@ class AnalysisDatabase(TraceDatabase):
         }
 
     def define(self, query: str) -> None:
-        """Make the views of events, and the tables and macros that a query may name."""
+        """Make the views of events and the macros that a query may name.
+
+        Tables are made when DuckDB misses them: a word may be the name of a column too.
+        """
         super().define(query)
-        for word in _names(query):
-            self._define(word)
+        self._define_words(query)
 
     def refused(self, query: str, error: Exception) -> TracepointError:
         """Return the error for a query that DuckDB refuses, with why a table is not there."""
-        reasons = [f"{name}: {self._reasons[name]}" for name in _names(query) if name in self._reasons]
+        names = sorted({*_names(query), missing_table(error)} & self._reasons.keys())
+        reasons = [f"{name}: {self._reasons[name]}" for name in names]
         return TracepointError("\n".join([str(super().refused(query, error)), *reasons]))
+
+    def relation(self, query: Any) -> Any:
+        """Return DuckDB's relation for a query, after the tables that it names were made."""
+        return self._with_tables(lambda: super(AnalysisDatabase, self).relation(query))
+
+    def execute(self, query: Any) -> Any:
+        """Return DuckDB's cursor after a query has run, for which the tables that it names were made."""
+        return self._with_tables(lambda: super(AnalysisDatabase, self).execute(query))
+
+    def _with_tables(self, work: Callable[[], Any]) -> Any:
+        """Return what DuckDB gives for a statement: it misses a table before it does anything."""
+        while True:
+            try:
+                return work()
+            except self._duckdb.Error as error:
+                name = missing_table(error)
+                if name in self._defined or not self._is_known(name):
+                    raise
+                self._define(name)
+
+    def _is_known(self, name: str) -> bool:
+        return name == "args" or any(name in tables for tables in (VIEWS, UNIONS, TABLES, self._made))
 
     def table_names(self) -> list[str]:
         """Return what queries may name as a table: events, and tables of analyses."""
@@ -91,42 +116,40 @@ class AnalysisDatabase(TraceDatabase):
             self.execute(f"create or replace view {name} as from {quoted(f'made:{name}')}")
 
     def _view(self, name: str) -> None:
-        reasons = self._define_words(VIEWS[name], name)
+        self._define_words(VIEWS[name])
         try:
             self.execute(f"create or replace view {name} as {VIEWS[name]}")
-        except self._duckdb.Error:
-            # A word may be the name of a column too: only now is it known that the table is needed.
-            if not reasons:
-                raise
-            self._reasons[name] = reasons[0]
+        except self._duckdb.Error as error:
+            self._reasons[name] = self._reason(error)
+
+    def _reason(self, error: Exception) -> str:
+        """Return why a table is not there that SQL of ours needs; raises the error where it is another."""
+        reason = self._reasons.get(missing_table(error))
+        if reason is None:
+            raise error
+        return reason
 
     def _make_macro(self, name: str) -> None:
-        reasons = self._define_words(MACROS[name], name)
         if name == "extract_arg" and not self._has_variants:
-            reasons = ["DuckDB 1.5 or later has values of any type: pip install -U duckdb"]
-        if reasons:
-            self._reasons[name] = reasons[0]
-        else:
-            self.execute(MACROS[name])
+            self._reasons[name] = "DuckDB 1.5 or later has values of any type: pip install -U duckdb"
+            return
+        self._define_words(MACROS[name])
+        self.execute(MACROS[name])
 
-    def _define_words(self, sql: str, name: str) -> list[str]:
-        """Make what the SQL of a table may name; return why some of it is not there."""
-        used = _names(sql) - {name}
-        for word in used:
-            self._define(word)
-        return [self._reasons[word] for word in sorted(used) if word in self._reasons]
+    def _define_words(self, sql: str) -> None:
+        """Make the macros that SQL may name, and the tables that have the name of an event."""
+        for word in _names(sql):
+            if word in MACROS or word in self._shorts:
+                self._define(word)
 
     def _put_together(self, name: str) -> None:
         """Make a view of the parts whose tables are there."""
         parts = []
         for table, part in UNIONS[name]:
-            reasons = self._define_words(part, name)
             try:
-                self.connection.sql(part)
-            except self._duckdb.Error:
-                if not reasons:
-                    raise
-                self._reasons.setdefault(name, f"{table}: {reasons[0]}")
+                self.relation(part)
+            except self._duckdb.Error as error:
+                self._reasons.setdefault(name, f"{table}: {self._reason(error)}")
             else:
                 parts.append(f"({part})")
         if parts:

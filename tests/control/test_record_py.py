@@ -118,9 +118,8 @@ def test_what_cannot_be_joined(files, program, tmp_path, capsys):  # noqa: F811
     assert not (tmp_path / "other.dat").exists()
 
 
-POOL = """
-import multiprocessing, os, signal, sys
-from concurrent.futures import ProcessPoolExecutor
+JOBS = """
+import os
 import tracepoint as tp
 
 @tp.trace_event(system="app", printk='"%u by %d", n, pid')
@@ -133,14 +132,25 @@ def work(n):
     asked(n, os.getpid())
     other(n)
     return os.getpid()
+"""
+POOL = """
+import multiprocessing, os, signal, sys
+from concurrent.futures import ProcessPoolExecutor
+import tracepoint as tp
+from jobs import asked, work
 
 if __name__ == "__main__":
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     asked.enable()
     tp.tracing.event("app:asked").filter = "n < 8"
+    context = multiprocessing.get_context(sys.argv[1])
+    if sys.argv[2:]:
+        # The fork server is older than the recording.
+        context.set_forkserver_preload(sys.argv[2:])
+        with context.Pool(1) as pool:
+            pool.apply(os.getpid)
     print("ready", flush=True)
     signal.sigwait({signal.SIGUSR1})
-    context = multiprocessing.get_context(sys.argv[1])
     with ProcessPoolExecutor(2, mp_context=context) as pool:
         pids = set(pool.map(work, range(10)))
     with open("pids.new", "w") as file:
@@ -150,14 +160,15 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers_of_a_pool_that_starts_meanwhile(files, tmp_path, monkeypatch, capsys, method):  # noqa: F811
+@pytest.mark.parametrize("words", ["fork", "spawn", "forkserver", "forkserver json", "forkserver jobs"])
+def test_workers_of_a_pool_that_starts_meanwhile(files, tmp_path, monkeypatch, capsys, words):  # noqa: F811
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
     (folder := tmp_path / "rings").mkdir()
     (tmp_path / "pool.py").write_text(POOL)
+    (tmp_path / "jobs.py").write_text(JOBS)
     more = {"TRACEPOINT": "1", "PYTHONPATH": str(SOURCE), "TRACEPOINT_DIRECTORY": str(folder)}
     with subprocess.Popen(
-        [sys.executable, tmp_path / "pool.py", method], cwd=tmp_path,
+        [sys.executable, tmp_path / "pool.py", *words.split()], cwd=tmp_path,
         env=os.environ | more, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as one:  # fmt: skip
         assert one.stdout.readline() == b"ready\n"

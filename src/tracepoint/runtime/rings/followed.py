@@ -1,8 +1,9 @@
 """What processes that start in a ring directory are asked to record: the file `followed` there.
 
 `tracepoint record --py` writes it beside the rings of the process that it follows, so that workers that are
-started and not forked (`spawn`, `forkserver`) record the same events with the same clock.  It counts as long
-as its writer holds a lock on it: what a killed recorder left has no effect.
+started and not forked (`spawn`, `forkserver`) record the same events with the same clock, also those that a
+fork server forks which is older than the recording.  It counts as long as its writer holds a lock on it: what
+a killed recorder left has no effect.
 """
 
 from __future__ import annotations
@@ -103,10 +104,11 @@ def _parsed(data: bytes) -> FollowedEvents:
     raise ValueError("not what `tracepoint record` writes")
 
 
-def _asked() -> FollowedEvents | None:
+def asked_now() -> FollowedEvents | None:
+    """Return what a recorder asks for now in the ring directory of this process, None where there is none."""
     directory = os.environ.get(DIRECTORY_VARIABLE)
     return read_followed(directory) if directory else None
 
 
 #: What this process was asked for when it started.
-FOLLOWED = _asked()
+FOLLOWED = asked_now()

@@ -53,5 +53,7 @@ def test_a_dataset_is_a_folder(files, tmp_path, capsys):  # noqa: F811
     (tmp_path / "mine.dat").touch()
     assert main(["record", "irq", "-o", str(tmp_path / "mine.parquet"), "--force"]) == 2
     assert (tmp_path / "mine.dat").exists()
+    convert = f"tracepoint convert {tmp_path / 'mine.dat'} {tmp_path / 'mine.parquet'} --to parquet"
+    assert convert in capsys.readouterr().err
     assert main(["record", "irq", "--flight", "1s", "-o", str(tmp_path / "other.parquet")]) == 2
     assert "tracepoint convert" in capsys.readouterr().err

@@ -60,6 +60,19 @@ def test_a_write_that_fails_leaves_nothing(trace, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_a_file_is_in_the_dataset_when_all_are_complete(trace, tmp_path, monkeypatch, is_locked):
+    """DuckDB and polars read `**/*.parquet`, in folders with a dot too: what a kill has left would be rows."""
+    if is_locked:
+        monkeypatch.setattr("os.access", lambda *_: False)
+    folder, found = tmp_path / "data", []
+    tp.write_parquet(trace, folder, lambda _: found.extend(folder.rglob("*.parquet")))
+    # Where the folder above it is another user's there is no other place.
+    assert bool(found) == is_locked
+    assert len([*folder.rglob("*.parquet")]) == len(trace.events)
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
 def test_without_pyarrow_the_error_says_how_to_get_it(trace, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(tp.TracepointError, match=r"pip install 'tracepoint\[arrow\]'"):

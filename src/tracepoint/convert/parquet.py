@@ -36,7 +36,8 @@ def write_parquet(
 
     `progress` is called with the number of records written since the last call.  Rows are in the order of
     time, and the metadata of each `part-0.parquet` has the text of the event's `format`.  The folder
-    `trace=ID` appears below `folder` when it is complete; one event at a time is in memory, of a
+    `trace=ID` appears below `folder` when it is complete, and is beside `folder` until then, as programs read
+    every file in it; one event at a time is in memory, of a
     large recording a part of all.  Raises OSError, FileExistsError where there is such a folder, and
     TracepointError without pyarrow.
     """
@@ -46,7 +47,7 @@ def write_parquet(
     # One without a format has no columns.
     names, windows = [name for name in trace.events if name in trace], trace.windows()
     step = _OPEN_FILES if len(windows) > 1 else 1
-    with making_folder(target) as fresh:
+    with making_folder(target, is_part=True) as fresh:
         place = fresh / f"host={host}"
         for first in range(0, len(names), step):
             with ExitStack() as opened:

@@ -78,9 +78,11 @@ def _new_beside(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def making_folder(path: Path) -> Iterator[Path]:
+def making_folder(path: Path, *, is_part: bool = False) -> Iterator[Path]:
     """Give a new folder to fill; it has the name `path` at the end, or is removed on an error.
 
+    With `is_part` the folder that it is in has readers which take all files below it: until the end it is
+    beside that one then, where it can be, so that a kill leaves nothing for them.
     Raises OSError, and FileExistsError where there is something of this name.
     """
     if os.path.lexists(path):
@@ -89,7 +91,8 @@ def making_folder(path: Path) -> Iterator[Path]:
     made = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        fresh = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        home = _beside(path.parent) if is_part else path.parent
+        fresh = Path(mkdtemp(prefix=f".{path.name}.", dir=home))
         try:
             fresh.chmod(0o755)
             yield fresh
@@ -102,6 +105,13 @@ def making_folder(path: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 parent.rmdir()
         raise
+
+
+def _beside(folder: Path) -> Path:
+    """Return the folder that a folder is in; itself where nothing can be moved from there into it."""
+    above = folder.resolve().parent
+    is_same_disk = above.stat().st_dev == folder.stat().st_dev
+    return above if is_same_disk and os.access(above, os.W_OK | os.X_OK) else folder
 
 
 def discard(path: Path) -> None:

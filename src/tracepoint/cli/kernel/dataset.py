@@ -24,7 +24,10 @@ def recording_of(dataset: Path, *, replace: bool) -> Path:
         raise TracepointError(f"{made} is there already; nothing was recorded (--force replaces it)")
     recording = dataset.with_suffix(".dat")
     if recording.exists():
-        raise TracepointError(f"{recording} is there, where the recording goes until it is converted")
+        raise TracepointError(
+            f"{recording} is there, where the recording goes until it is converted; of one that was "
+            f"interrupted `tracepoint convert {recording} {dataset} --to parquet` makes the dataset"
+        )
     return recording
 
 

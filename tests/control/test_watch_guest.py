@@ -15,6 +15,24 @@ from tracepoint.lab.guest import machine as lab_guest
 pytestmark = pytest.mark.guest
 
 SETTINGS = "cat /sys/kernel/tracing/{set_event,tracing_on,trace_clock,buffer_size_kb,set_event_notrace_pid}; ls /sys/kernel/tracing/instances"
+# Runs a command at a terminal, and prints what it shows there.
+AT_TERMINAL = """
+import os, subprocess, sys
+ours, theirs = os.openpty()
+with subprocess.Popen(sys.argv[1:], stdin=theirs, stdout=theirs, env=os.environ | {"TERM": "xterm"}) as child:
+    os.close(theirs)
+    # The end of a terminal is an error.
+    try:
+        while data := os.read(ours, 1 << 16):
+            sys.stdout.buffer.write(data)
+    except OSError:
+        sys.stdout.flush()
+sys.exit(child.returncode)
+"""
+# The task, what follows it up to the time, and the event.
+PAINTED = re.compile(
+    r"\x1b\[36m( *\S+-\d+ +)\x1b\[0m\x1b\[2m(\[\d+\] \S+ +[\d.]+: )\x1b\[0m\x1b\[32m(\w+)\x1b\[0m(: .*)"
+)
 # A few system calls, all the time, with a write(2) each round.
 LOAD = "(while :; do head -c 4 /proc/uptime >/dev/null; done) & L=$!\n"
 
@@ -44,9 +62,14 @@ def test_the_page_about_watching_works(guest):
         assert guest.run(SETTINGS).text == before
 
 
-def test_lines_are_those_of_the_kernel(guest):
-    """The kernel's own text of the same records, which a second instance has."""
-    script = """
+@pytest.mark.parametrize(
+    "place", ["", "python3 /lab/at_terminal.py", "NO_COLOR=1 python3 /lab/at_terminal.py"]
+)
+def test_lines_are_those_of_the_kernel(guest, place):
+    """The kernel's own text of the same records, which a second instance has; in colour at a terminal."""
+    guest.put("/lab/at_terminal.py", AT_TERMINAL.encode())
+    script = f"""
+mkdir -p /dev/pts; [ -e /dev/pts/ptmx ] || mount -t devpts none /dev/pts
 I=/sys/kernel/tracing/instances/twin; mkdir $I; echo 0 > $I/tracing_on
 echo 1 > $I/events/sched/sched_process_exec/enable; echo 1 > $I/events/sched/sched_process_exit/enable
 cat > /tmp/both <<'END'
@@ -54,13 +77,17 @@ echo 1 > /sys/kernel/tracing/instances/twin/tracing_on
 for n in 1 2 3 4 5 6 7 8; do /bin/busybox true; done
 echo 0 > /sys/kernel/tracing/instances/twin/tracing_on
 END
-timeout 60 tracepoint stream sched:sched_process_exec sched:sched_process_exit -- sh /tmp/both >/tmp/ours 2>/tmp/err
+{place} timeout 60 tracepoint stream sched:sched_process_exec sched:sched_process_exit -- sh /tmp/both >/tmp/ours 2>/tmp/err
 echo status $?; cat /tmp/err
 grep -v '^#' $I/trace | grep busybox > /tmp/theirs; rmdir $I
 """
     assert "status 0" in (told := guest.run(script, timeout=100).text), told
     ours, theirs = (guest.get(f"/tmp/{name}").decode().splitlines() for name in ("ours", "theirs"))
     assert len(theirs) >= 8
+    if place.startswith("python3"):
+        painted = [PAINTED.fullmatch(line) for line in ours]
+        assert None not in painted
+        ours = ["".join(found.groups()) for found in painted]
     # Each instance stamps for itself: all but the time.
     stamp = re.compile(r" \d+\.\d{6}: ")
     wanted = [stamp.sub(" ", line) for line in theirs]

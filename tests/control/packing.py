@@ -21,8 +21,9 @@ import sys, json, pkgutil
 sys.path[:0] = [{tests!r}, {src!r}]
 import control.in_guest, concurrent.futures.thread, concurrent.futures.process, decimal, difflib, platform, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
 import tracepoint.cli.main as main, tracepoint.cli.kernel.flight, tracepoint.cli.kernel.rotating, tracepoint.cli.trace.follow
-import tracepoint.control as control, tracepoint.tracefile as tracefile
-for room in (control, tracefile):
+import tracepoint.control as control, tracepoint.decode as decode, tracepoint.tracefile as tracefile
+import tracepoint.cli.kernel.dataset
+for room in (control, decode, tracefile):
     for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
         __import__(module.name)
 for name in "list enable disable filter trigger hist record stream top restore read".split():
@@ -43,7 +44,7 @@ def python_files() -> dict[str, bytes]:
     for path in modules:
         files.update(_module(path))
     shared = [program, *(str(path) for path in modules if path.suffix == ".so")]
-    for library in _libraries(shared):
+    for library in libraries(shared):
         files[library] = Path(library).read_bytes()
     stdlib = sysconfig.get_path("stdlib")
     # Where these are missing the interpreter says that it cannot find itself.
@@ -63,7 +64,28 @@ def package_files(name: str) -> dict[str, bytes]:
     folder = Path(spec.origin).parent
     files = {f"{SITE}/{name}/{path.name}": path.read_bytes() for path in folder.iterdir() if path.is_file()}
     shared = [str(path) for path in folder.glob("*.so")]
-    return files | {library: Path(library).read_bytes() for library in _libraries(shared)}
+    return files | {library: Path(library).read_bytes() for library in libraries(shared)}
+
+
+# Without what it would use if it were there.
+IMPORTED = """
+import sys, json
+sys.modules["numpy"] = None
+import {name}
+print(json.dumps(sorted({{m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)}})))
+"""
+
+
+def imported_files(name: str) -> dict[str, bytes]:
+    """Return the files that importing a module reads, with its libraries; none where it is not installed."""
+    if importlib.util.find_spec(name.partition(".")[0]) is None:
+        return {}
+    program = [sys.executable, "-B", "-c", IMPORTED.format(name=name)]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    packages = sysconfig.get_path("platlib")
+    modules = json.loads(done.stdout)
+    paths = {*modules, *libraries([path for path in modules if path.endswith(".so")])}
+    return {path.replace(packages, SITE): Path(path).read_bytes() for path in paths}
 
 
 def _module(path: Path) -> dict[str, bytes]:
@@ -86,6 +108,7 @@ def _module(path: Path) -> dict[str, bytes]:
     return found
 
 
-def _libraries(programs: list[str]) -> set[str]:
+def libraries(programs: list[str]) -> set[str]:
+    """Return the shared libraries that programs and modules load."""
     listed = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"(?:=> |^\s+)(/\S+) \(0x", listed, re.MULTILINE))

@@ -7,6 +7,7 @@ import json
 import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import tracepoint as tp
-from control.packing import _libraries, package_files, python_files
+from control.packing import imported_files, libraries, package_files, python_files
+from control.test_flight import FAILING
 from guest.conftest import kernel_or_skip
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.tracefile.opening import open_container
@@ -38,7 +40,7 @@ def guest(request):
     kernel_or_skip(request.param)
     files = python_files()
     programs = [shutil.which(name) for name in ("trace-cmd",) if shutil.which(name)]
-    for path in (*programs, *_libraries(programs), resource.__file__):
+    for path in (*programs, *libraries(programs), resource.__file__):
         files[path] = Path(path).read_bytes()
     files |= package_files("zstandard")
     for name in ("spent.py", "killed.py"):
@@ -122,14 +124,54 @@ rm /tmp/disk/.a.dat.*/reserve; tar cf /tmp/killed.tar -C /tmp/disk/.a.dat.* .; r
         assert {"sys_enter", "sys_exit"} <= {event.name for event in trace.events.values()}
 
 
-@pytest.mark.parametrize("n_kills", [4, pytest.param(50, marks=pytest.mark.slow)])
-def test_a_kill_at_any_moment_leaves_what_can_be_read(guest, n_kills):
-    told = json.loads(guest.run(f"python3 /lab/killed.py {n_kills}", timeout=60 + 8 * n_kills).text)
-    sys.stderr.write(f"\n{told}\n")
+def killed(guest, kind, n_kills):
+    """Kill as often; return how often what was left."""
+    told = json.loads(guest.run(f"python3 /lab/killed.py {kind} {n_kills}", timeout=60 + 12 * n_kills).text)
+    sys.stderr.write(f"\n{kind}: {told}\n")
     assert told["wrong"] == []
     assert sum(told["left"].values()) == n_kills
+    return told["left"]
+
+
+MANY = pytest.param(50, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("n_kills", [4, MANY])
+def test_a_kill_at_any_moment_leaves_what_can_be_read(guest, n_kills):
+    left = killed(guest, "one", n_kills)
     if n_kills > 4:
-        assert told["left"]["folder"] >= n_kills / 5
+        assert left["folder"] >= n_kills / 5
+
+
+@pytest.mark.parametrize("n_kills", [2, MANY])
+def test_a_kill_leaves_each_of_several_files(guest, n_kills):
+    left = killed(guest, "rotated", n_kills)
+    if n_kills > 2:
+        assert left[".dat+folder"] >= n_kills / 10
+
+
+@pytest.mark.parametrize("n_kills", [2, MANY])
+def test_a_kill_leaves_the_saves_of_a_flight(guest, n_kills):
+    left = killed(guest, "flight", n_kills)
+    if n_kills > 2:
+        assert left[".dat"] >= n_kills / 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+def test_a_kill_leaves_a_whole_dataset_or_the_recording(kernel):
+    kernel_or_skip(kernel)
+    files = {"/lab/killed.py": Path(__file__).with_name("killed.py").read_bytes()}
+    files |= python_files() | package_files("zstandard")
+    arrow = imported_files("pyarrow.parquet")
+    if not arrow:
+        pytest.skip("no pyarrow: pip install 'tracepoint[arrow]'")
+    with lab_guest.boot(
+        kernel, files=files | arrow, memory_mb=2048, append="rcupdate.rcu_expedited=1"
+    ) as guest:
+        guest.run("mkdir /tmp/disk")
+        left = killed(guest, "parquet", 50)
+    assert {"folder", ".dat", ".parquet"} <= left.keys()
 
 
 # Numbered system calls without end of the file: lseek is 8 on x86-64.
@@ -223,6 +265,38 @@ def test_a_flight_ends_where_an_event_fires(guest, tmp_path):
     assert "status 0" in told
     assert told.split()[-1] == "f.001.dat"
     assert taken(guest, tmp_path, "/tmp/disk/f.001.dat") > 10
+    guest.run("rm /tmp/disk/f.*")
+
+
+# What led to it is these calls; the rest is as in docs/howto/record.md.
+SEEKS_AND_FAILS = FAILING.replace(
+    "1 / 0",
+    """file = os.open("/dev/zero", os.O_RDONLY)
+for number in range(1 << 32, (1 << 32) + 5000):
+    os.lseek(file, number, 0)
+1 / 0""",
+)
+
+
+def test_a_python_program_that_fails_saves_what_led_to_it(guest, tmp_path):
+    guest.run("rm -f /tmp/disk/f.*")
+    guest.put("/lab/fails.py", SEEKS_AND_FAILS.encode())
+    before = guest.run(SETTINGS).text
+    words = "tracepoint record raw_syscalls:sys_enter --flight 1m -o /tmp/disk/f.dat -- python3 /lab/fails.py"
+    told = guest.run(f"{words} /tmp/disk/f.001.dat 2>&1; echo status $?", timeout=300).text
+    assert "ZeroDivisionError" in told
+    assert "status 5" in told
+    assert guest.run(SETTINGS).text == before
+    taken(guest, tmp_path, "/tmp/disk/f.001.dat")
+    with tp.open_trace(tmp_path / "saved.dat") as trace:
+        rows = trace["sys_enter"].to_dicts()
+    calls = [
+        (row["common_pid"], row["args"][1]) for row in rows if row["id"] == 8 and row["args"][1] >> 32 == 1
+    ]
+    assert [number for _, number in calls] == list(range(1 << 32, (1 << 32) + 5000))
+    # kill(2), which asks for the save, comes after them in the same program.
+    own = [(row["id"], row["args"][1]) for row in rows if row["common_pid"] == calls[0][0]]
+    assert own.index((62, signal.SIGUSR1)) > own.index((8, calls[-1][1]))
     guest.run("rm /tmp/disk/f.*")
 
 

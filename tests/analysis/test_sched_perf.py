@@ -43,14 +43,29 @@ class SchedMaker(PerfMaker):
         )
 
 
-def perfs(path):
-    """How often each task waited, the sum of it and the longest, in us, as perf shows them."""
-    command = ["perf", "sched", "-f", "-i", str(path), "latency", "-p"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return {
-        int(tid): (int(n), int(n) * float(mean) * US, float(most) * US)
-        for tid, n, mean, most in LINE.findall(done.stdout)
-    }
+def shown(text):
+    """How often each task waited, the sum of it and the longest, in us, of what `perf sched latency -p` prints."""
+    found = {}
+    for word, number, mean, longest in LINE.findall(text):
+        # A task that runs before the record of its beginning has another line, without its name.
+        n, total, most = found.get(int(word), (0, 0, 0))
+        found[int(word)] = (
+            n + int(number),
+            total + int(number) * float(mean) * US,
+            max(most, float(longest) * US),
+        )
+    return found
+
+
+def counted(report):
+    """The waits of each task, in us, that perf counts."""
+    tids = {row["utid"]: row["tid"] for row in report.thread}
+    found = {}
+    # perf does not know the letters R+: a preempted task waits for nothing.
+    for cause in set(CAUSES) - {"preemption"}:
+        for tid, waits in report.latency_by_task(cause, lambda utid: str(tids[utid])).items():
+            found.setdefault(int(tid), []).extend(ns / US for ns in waits.values)
+    return found
 
 
 def test_latencies_are_those_of_perf(tmp_path):
@@ -59,13 +74,9 @@ def test_latencies_are_those_of_perf(tmp_path):
         path.write_bytes(SchedMaker(file, EVENTS).file())
     with tp.open_trace(path) as trace:
         report = analyse_sched(trace)
-    tids = {row["utid"]: row["tid"] for row in report.thread}
-    ours = {}
-    # perf does not know the letters R+: a preempted task waits for nothing.
-    for cause in set(CAUSES) - {"preemption"}:
-        for tid, waits in report.latency_by_task(cause, lambda utid: str(tids[utid])).items():
-            ours.setdefault(int(tid), []).extend(ns / US for ns in waits.values)
-    theirs = perfs(path)
+    ours = counted(report)
+    command = ["perf", "sched", "-f", "-i", str(path), "latency", "-p"]
+    theirs = shown(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     for tid, (n, total, most) in theirs.items():
         own = ours.pop(tid)
         assert n == len(own)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _SECONDS = 60.0
+_CONTROL = 2
 PHONE, DESKTOP = (390, 844), (1280, 800)
 _OPTIONS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions"),
@@ -51,12 +52,12 @@ class Page:
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self._browser.call(method, params, self._session, self.events)
 
-    def go(self, url: str) -> None:
+    def go(self, url: str, seconds: float = 20.0) -> None:
         """Load an address anew and wait until it has loaded."""
         self.events.clear()
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=url)
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
+        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'", seconds)
 
     def run(self, script: str) -> Any:
         """Return what a JavaScript expression gives, awaited."""
@@ -75,8 +76,8 @@ class Page:
     def close(self) -> None:
         self._browser.call("Target.closeTarget", {"targetId": self._target})
 
-    def key(self, key: str, text: str = "") -> None:
-        """Press and release a key."""
+    def key(self, key: str, text: str = "", *, control: bool = False) -> None:
+        """Press and release a key, with Control held if so."""
         code = {
             "Enter": 13,
             "Escape": 27,
@@ -86,9 +87,14 @@ class Page:
             "ArrowRight": 39,
             "Tab": 9,
             "Backspace": 8,
-        }.get(key, 0)
+            "F12": 123,
+            ".": 190,
+        }.get(key, ord(key.upper()) if control else 0)
         typed = {"text": text or ("\r" if key == "Enter" else "")}
-        common = {"key": key, "windowsVirtualKeyCode": code}
+        common = {"key": key, "windowsVirtualKeyCode": code, "modifiers": _CONTROL if control else 0}
+        if not text:
+            # Editors go by the place of a key on the keyboard.
+            common["code"] = "Period" if key == "." else f"Key{key.upper()}" if len(key) == 1 else key
         self.call("Input.dispatchKeyEvent", type="keyDown", **common, **{k: v for k, v in typed.items() if v})
         self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 

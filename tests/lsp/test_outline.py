@@ -51,12 +51,17 @@ def test_outline_is_in_the_order_of_the_text() -> None:
     assert [thing.name for thing in declared(HEADER)] == ["tick", "pair", "one", "bare", "two"]
 
 
-def test_hover_of_an_event_has_prototype_record_and_line() -> None:
+def test_hover_of_an_event_has_prototype_line_and_record() -> None:
     text = hover("tick,")
     assert "void trace_tick(int len, u64 at)" in text
+    common = (
+        "\n     0     8  common_type, common_flags, common_preempt_count, common_pid\n     8     4  int len\n"
+    )
+    assert common in text
     assert "\n    12     4  (hole)\n    16     8  u64 at\n" in text
     assert "    28     4  (padding)\n    32        end" in text
-    assert "tick: len=" in text
+    # Editors show some ten lines without scrolling.
+    assert text.index("trace_tick(") < text.index("\nworker-") < text.index("tick: len=") < text.index(common)
     assert hover("TRACE_EVENT(") == text
 
 

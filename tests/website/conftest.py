@@ -19,19 +19,21 @@ sys.path.insert(0, str(ROOT / "tools/docs"))
 
 from kernels import add_catalog, kernels_page, missing_because
 from links import broken_links
-from npm import NpmError, fetch_package
+from npm import NpmError, fetch_node, fetch_package, install_package
 from reached import reached_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 __all__ = [
     "add_catalog",
     "broken_links",
     "build",
+    "installed_package",
     "kernels_page",
     "missing_because",
+    "node_program",
     "npm_package",
     "reached_files",
 ]
@@ -44,12 +46,26 @@ def build(*folders: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
 
-def npm_package(name: str) -> Path:
-    """The package's folder; skips with the reason where it cannot be had."""
+def _had(fetch: Callable[..., Path], *name: str) -> Path:
     try:
-        return fetch_package(name)
+        return fetch(*name)
     except NpmError as error:
         pytest.skip(str(error))
+
+
+def npm_package(name: str) -> Path:
+    """The package's folder; skips with the reason where it cannot be had."""
+    return _had(fetch_package, name)
+
+
+def installed_package(name: str) -> Path:
+    """The package's folder, beside those that it needs; skips with the reason where it cannot be had."""
+    return _had(install_package, name)
+
+
+def node_program() -> Path:
+    """A Node.js that is new enough for installed packages; skips with the reason where it cannot be had."""
+    return _had(fetch_node)
 
 
 @pytest.fixture(scope="session")

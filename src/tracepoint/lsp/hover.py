@@ -35,8 +35,8 @@ def layout_of(header: TraceHeader, thing: Event | EventClass, abi: Abi) -> Event
 def hover_at(header: TraceHeader, offset: int, abi: Abi) -> str:
     """Return what is known about the word at an offset as Markdown, empty when that is nothing.
 
-    Of a field this is its place in the record; of an event or its macro the prototype, the record
-    with its holes, and the line that `trace` would show.
+    Of a field this is its place in the record; of an event or its macro the prototype, the line that
+    `trace` would show, and the record with its holes.
     """
     word = word_at(header.source.text if header.source is not None else "", offset)
     if word is None:
@@ -71,7 +71,10 @@ def _named_at(header: TraceHeader, offset: int) -> Declared | None:
 
 
 def describe(header: TraceHeader, thing: Declared, abi: Abi) -> str:
-    """Return a declaration as Markdown: how it is called, its record, and a simulated line."""
+    """Return a declaration as Markdown: how it is called, a simulated line, and its record.
+
+    The record comes last: it is long, and editors show some ten lines without scrolling.
+    """
     if isinstance(thing, BareTracepoint):
         return _code("c", f"void trace_{thing.call_name or thing.name}({thing.proto})")
     name = thing.full_name if isinstance(thing, Event) else f"class {thing.name}"
@@ -82,11 +85,11 @@ def describe(header: TraceHeader, thing: Declared, abi: Abi) -> str:
         if thing.condition:
             parts.append(f"fires if `{thing.condition}`")
     try:
-        parts.append(_code("text", _table(layout_of(header, thing, abi))))
+        layout = layout_of(header, thing, abi)
     except TracepointError as error:
         parts.append(f"no record: {error}")
     else:
-        parts += _lines(header, event_of(header, thing), abi)
+        parts += [*_lines(header, event_of(header, thing), abi), "the record:", _code("text", _table(layout))]
     return "\n\n".join(parts)
 
 
@@ -132,7 +135,12 @@ def _field_text(header: TraceHeader, thing: Event | EventClass, name: str, abi: 
 
 
 def _table(layout: EventFormat) -> str:
-    rows = [f"{row.offset:6} {row.size:5}  {row.text}" for row in layout.rows]
+    """Return the record with its holes; the fields that all events have are one row."""
+    common = layout.common_fields
+    size = sum(field.size for field in common)
+    places = [(0, size, ", ".join(field.name for field in common))]
+    places += [(row.offset, row.size, row.text) for row in layout.rows if row.offset >= size]
+    rows = [f"{offset:6} {size:5}  {text}" for offset, size, text in places]
     return "\n".join(["offset  size  field", *rows, f"{layout.end:6}        end"])
 
 
@@ -151,7 +159,8 @@ def _lines(header: TraceHeader, event: Event, abi: Abi) -> list[str]:
     sampled = (
         "a line, of sample inputs:" if simulation.is_complete else f"a line, not exact ({simulation.reason}):"
     )
-    return [sampled, _code("text", "\n".join(simulation.lines))] if simulation.lines else []
+    shown = "\n".join(line.lstrip() for line in simulation.lines)
+    return [sampled, _code("text", shown)] if shown else []
 
 
 def _code(language: str, text: str) -> str:

@@ -53,6 +53,30 @@ def sched_memory_of_large() -> Row:
     return Row("analyse sched of 5 GB: memory", peak, "MB", 512, True, detail)
 
 
+def memory_by_length(words: list[str]) -> tuple[float, float]:
+    """The most memory in MB that a command takes with big.v6, and with a recording four times as long."""
+    short = recordings()[1]
+    long = lengthened("fourfold", 3 * short.stat().st_size)
+    command = [sys.executable, "-m", "tracepoint"]
+    once, fourfold = (use_of([*command, *words, str(path)])[1] for path in (short, long))
+    return once, fourfold
+
+
+def by_waker_memory() -> Row:
+    """The most memory of the time off the CPUs by waker and the chains of the longest waits, by length."""
+    once, fourfold = memory_by_length(["analyse", "sched", "-q", "--by", "waker"])
+    detail = f"{once:.0f} MB with a quarter of it"
+    return Row("analyse sched --by waker, 29.7 M events: memory", fourfold, "MB", 768, True, detail)
+
+
+def report_page_memory() -> Row:
+    """The most memory that a page of scheduling takes to make, by length."""
+    with tempfile.TemporaryDirectory() as folder:
+        once, fourfold = memory_by_length(["report", "-q", "-o", str(Path(folder, "sched.html"))])
+    detail = f"{once:.0f} MB with a quarter of it"
+    return Row("report of sched, 29.7 M events: memory", fourfold, "MB", 768, True, detail)
+
+
 @cache
 def pages() -> tuple[tempfile.TemporaryDirectory[str], list[Path]]:
     """The pages of a recording of 14.9 M events, by what it has events of, and the folder that they are in."""
@@ -91,4 +115,12 @@ def report_first_paint() -> Row:
     return Row("report, 14.9 M events: first paint", max(slowest.values()), "ms", 1000, True, detail)
 
 
-ROWS = (report_first_paint, report_page, sched_memory_of_large, sched_report, sched_report_of_large)
+ROWS = (
+    by_waker_memory,
+    report_first_paint,
+    report_page,
+    report_page_memory,
+    sched_memory_of_large,
+    sched_report,
+    sched_report_of_large,
+)

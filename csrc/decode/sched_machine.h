@@ -173,7 +173,7 @@ PyObject *tp_sched_fold(PyObject *module, PyObject *args);
 	{ "sched_task_sums", tp_sched_task_sums, METH_VARARGS, "sched_task_sums(dur, utid, state, flags, n)" },	\
 	{ "sched_ends", tp_sched_ends, METH_VARARGS, "sched_ends(utid, end, classes, n)" },			\
 	{ "sched_closed", tp_sched_closed, METH_VARARGS,							\
-	  "sched_closed(machine): the rows that no record can change any more, which it forgets" },		\
+	  "sched_closed(machine): the rows that no record changes any more, which it forgets; threads; other rows" },		\
 	{ "sched_waits", tp_sched_waits, METH_VARARGS,								\
 	  "sched_waits(dur, utid, state, flags, priority, preempted, causes): threads, priorities, lengths" },	\
 	{ "sched_fold", tp_sched_fold, METH_VARARGS,								\

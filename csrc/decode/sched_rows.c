@@ -219,6 +219,48 @@ static PyObject *threads_tuple(PyObject *module, const struct sched_machine *m)
 			     threads_end(module, m), threads_migrations(module, m), threads_cpu_changes(module, m));
 }
 
+/* Whether a waking came before the switch that put a thread to sleep: a wake-up may say that it never slept. */
+static bool is_woken_early(const struct sched_thread *thread)
+{
+	return thread->pending != NOTHING && thread->state != STATE_RUNNING;
+}
+
+/* One field of the rows that threads are in as an array: those that a record may still change. */
+#define OF_HELD(field, type, value)									\
+	static PyObject *held_##field(PyObject *module, const struct sched_machine *m, uint64_t n_held)	\
+	{												\
+		struct tp_block *block = tp_block_create(n_held * sizeof(type));			\
+		uint64_t to = 0;									\
+													\
+		for (uint64_t n = 0; block && n < m->n_threads; n++) {					\
+			const struct sched_thread *thread = &m->threads[n];				\
+			int64_t row = thread->row;							\
+													\
+			if (row != NOTHING)								\
+				((type *)block->bytes)[to++] = value;					\
+		}											\
+		return block ? tp_buffer_of(module, block) : PyErr_NoMemory();				\
+	}
+
+OF_HELD(ts, int64_t, m->states.ts[row])
+OF_HELD(utid, int32_t, thread->utid)
+OF_HELD(state, int32_t, m->states.state[row])
+OF_HELD(flags, uint8_t, m->states.flags[row])
+OF_HELD(waker, int32_t, is_woken_early(thread) ? m->spurious.waker[thread->pending] : m->states.waker[row])
+OF_HELD(irq, int8_t, is_woken_early(thread) ? m->spurious.irq[thread->pending] : m->states.irq[row])
+
+/* In the order of the fields of HeldRows. */
+static PyObject *held_tuple(PyObject *module, const struct sched_machine *m)
+{
+	uint64_t n_held = 0;
+
+	for (uint64_t n = 0; n < m->n_threads; n++)
+		n_held += m->threads[n].row != NOTHING;
+	return Py_BuildValue("(NNNNNN)", held_ts(module, m, n_held), held_utid(module, m, n_held),
+			     held_state(module, m, n_held), held_flags(module, m, n_held),
+			     held_waker(module, m, n_held), held_irq(module, m, n_held));
+}
+
 /* The time of all CPUs in which it is not known what they ran. */
 static struct tp_sum lost_of(const struct sched_machine *m)
 {
@@ -267,7 +309,7 @@ PyObject *tp_sched_rows(PyObject *module, PyObject *args)
 
 PyObject *tp_sched_closed(PyObject *module, PyObject *args)
 {
-	PyObject *capsule, *runs, *states, *spurious, *made;
+	PyObject *capsule, *open, *runs, *states, *spurious, *made;
 	struct held_rows held = { 0 };
 	struct sched_machine *m;
 	uint64_t n_holders;
@@ -286,14 +328,16 @@ PyObject *tp_sched_closed(PyObject *module, PyObject *args)
 		tp_sched_release(m);
 		return PyErr_NoMemory();
 	}
-	runs = closed_runs(module, m, &held);
+	open = held_tuple(module, m);
+	runs = open ? closed_runs(module, m, &held) : NULL;
 	states = runs ? closed_states(module, m, &held) : NULL;
 	spurious = states ? closed_spurious(module, m, &held) : NULL;
 	free(held.numbers);
 	free(held.kept.rows);
 	/* Some rows may be handed over, and others not. */
 	m->is_finished = !spurious;
-	made = spurious ? Py_BuildValue("(OOON)", runs, states, spurious, threads_tuple(module, m)) : NULL;
+	made = spurious ? Py_BuildValue("(OOONO)", runs, states, spurious, threads_tuple(module, m), open) : NULL;
+	Py_XDECREF(open);
 	Py_XDECREF(runs);
 	Py_XDECREF(states);
 	Py_XDECREF(spurious);

@@ -134,7 +134,13 @@ def sched_task_sums(
 def sched_ends(utid: _Bytes, end: _Bytes, classes: _Bytes, n_threads: int, /) -> Buffer: ...
 def sched_closed(
     machine: _Machine, /
-) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...], tuple[Buffer, ...], tuple[Buffer, ...]]: ...
+) -> tuple[
+    tuple[Buffer, ...],
+    tuple[Buffer, ...],
+    tuple[Buffer, ...],
+    tuple[Buffer, ...],
+    tuple[Buffer, ...],
+]: ...
 def sched_waits(
     dur: _Bytes,
     utid: _Bytes,

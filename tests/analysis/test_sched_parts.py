@@ -5,17 +5,27 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tracepoint as tp
+from analysis.making import FORMATS, Schedule
+from analysis.test_sched import US
 from analysis.test_sched_generated import world_of
+from analysis.test_sched_offcpu import KERNEL_STACK
+from effort import examples
 from oracles import data_file
 from tracepoint.analysis import analyse_sched
 from tracepoint.analysis.sched import report as report_module
 from tracepoint.analysis.sched.events import SchedEvents
+from tracepoint.analysis.sched.rows import RowFlag
 from tracepoint.analysis.sections import Choice
 from tracepoint.analysis.text import report_facts
 from tracepoint.decode import engine
+from tracepoint.decode.trace import Trace
 from tracepoint.errors import DecodeError
+from tracepoint.report import lanes, make_report
+from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +92,115 @@ def test_pages_that_go_back_are_read_at_once(generated, small_slices, monkeypatc
         monkeypatch.setattr(type(trace), "in_order", property(lambda self: None))
         assert SchedEvents(trace).n_parts == 1
         assert isinstance(analyse_sched(trace), report_module.SchedReport)
+
+
+def with_losses(rng, n_cpus, n_steps):
+    """A schedule of which records are lost, with the stacks of some switches, and its last time."""
+    world = world_of(rng, n_cpus, n_steps)
+    # What a CPU loses at its end no page says.
+    last = {line[2][0]: number for number, line in enumerate(world.lines)}
+    made = Schedule(formats=FORMATS | KERNEL_STACK)
+    made.kallsyms = "0000000000000100 t schedule\n0000000000000200 t do_wait\n0000000000000300 t end\n"
+    for number, (us, name, (cpu, *values)) in enumerate(world.lines):
+        if rng.random() < 0.05 and number not in last.values():
+            made.lose(cpu, 1)
+            continue
+        getattr(made, name)(us, cpu, *values)
+        if name == "switch" and (number < 5 or rng.random() < 0.5):
+            made.stack(us, cpu, values[0], (0x104, 0x204)[: rng.randint(1, 2)])
+    return made, world.now
+
+
+def windows_at(rng, stop):
+    """Parts that end at any times, some of them without records."""
+    borders = sorted({rng.randint(0, stop * US + 1) for _ in range(rng.randint(1, 12))})
+    return [Window(*pair) for pair in zip([MIN_TIME, *borders], [*borders, MAX_TIME], strict=True)]
+
+
+def everything(trace, rng, stop):
+    """All that is read again of a recording in parts, but for its page."""
+    has_stacks = trace.events.get("ftrace:kernel_stack")
+    report = analyse_sched(trace, by="stack" if has_stacks else "waker")
+    found = [facts(report), tables(report), report.wake_chains(), report.wake_chains(2), report.off_cpu()]
+    for tid in sorted({task.tid for task in report.tasks}):
+        start, end = sorted(rng.randint(0, stop) * US for _ in "ab")
+        found += [report.critical_path(tid), report.critical_path(tid, start, end)]
+    return found
+
+
+@pytest.mark.thorough
+@settings(max_examples=examples(100), deadline=None)
+@given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n_steps=st.integers(20, 150))
+def test_any_parts_give_all_that_the_whole_does(tmp_path_factory, rng, n_cpus, n_steps):
+    schedule, stop = with_losses(rng, n_cpus, n_steps)
+    path = tmp_path_factory.mktemp("any") / "made.dat"
+    path.write_bytes(schedule.data())
+    seed, windows = rng.random(), windows_at(rng, stop)
+    with tp.open_trace(path) as trace:
+        whole = everything(trace, random.Random(seed), stop)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Trace, "windows", lambda _: windows)
+            assert everything(trace, random.Random(seed), stop) == whole
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(3))
+def test_a_page_of_parts_is_that_of_the_whole(tmp_path, monkeypatch, seed):
+    rng = random.Random(seed)
+    schedule, stop = with_losses(rng, 3, 400)
+    path = tmp_path / "made.dat"
+    path.write_bytes(schedule.data())
+    windows = windows_at(rng, stop)
+    with tp.open_trace(path) as trace:
+        whole = make_report(trace, ["sched"]).html
+        monkeypatch.setattr(Trace, "windows", lambda _: windows)
+        # Slices of lanes go through a file too.
+        monkeypatch.setattr(lanes, "_BLOCK", 4)
+        assert make_report(trace, ["sched"]).html == whole
+
+
+def naive_wakes(rows, row):
+    """Who woke the thread of a row, who had woken that one, and so on, walked back over all rows."""
+    row = rows[row]
+    for _ in range(16):
+        yield row["waker_utid"], row["ts"], row["irq_context"] == 1
+        before = [one for one in rows if one["utid"] == row["waker_utid"] and one["ts"] < row["ts"]]
+        if row["irq_context"] == 1 or not before or before[-1]["state"] != "Running":
+            return
+        if 0 <= before[-1]["dur"] < row["ts"] - before[-1]["ts"] or (
+            before[-1]["dur"] < 0 and before[-1]["flags"] & 1
+        ):
+            return
+        begin, *before = reversed(before)
+        for one in before:
+            if one["ts"] + one["dur"] != begin["ts"] or one["state"][0] != "R":
+                return
+            begin = one
+            if one["flags"] & (RowFlag.WOKEN | RowFlag.NEW) and one["waker_utid"] is not None:
+                break
+        else:
+            return
+        row = begin
+
+
+@pytest.mark.thorough
+@settings(max_examples=examples(100), deadline=None)
+@given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n_steps=st.integers(20, 150))
+def test_chains_are_those_of_a_walk_back(tmp_path_factory, rng, n_cpus, n_steps):
+    path = tmp_path_factory.mktemp("chains") / "made.dat"
+    path.write_bytes(with_losses(rng, n_cpus, n_steps)[0].data())
+    with tp.open_trace(path) as trace:
+        report = analyse_sched(trace)
+        rows = report.thread_state.to_dicts()
+        idle = {row["utid"] for row in report.thread.to_dicts() if row["is_idle"]}
+        found = {(chain.utid, chain.ts, chain.wait): chain.wakes for chain in report.wake_chains()}
+    wanted = {}
+    for number, row in enumerate(rows):
+        if row["flags"] & 29 == RowFlag.RAN | RowFlag.WOKEN:
+            wakes = []
+            for wake in naive_wakes(rows, number):
+                wakes.append(wake)
+                if wake[0] in idle:
+                    break
+            wanted[row["utid"], row["ts"], row["dur"]] = tuple(wakes)
+    assert found == wanted

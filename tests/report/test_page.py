@@ -8,7 +8,6 @@ import re
 import zlib
 from hashlib import sha256
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +18,7 @@ from report.conftest import HOSTILE, hostile_schedule, page_of
 from tracefile.making import GOLDEN
 from tracepoint.analysis.coverage import Coverage
 from tracepoint.analysis.distribution import Distribution
+from tracepoint.analysis.report import Report
 from tracepoint.analysis.sections import DistributionSection
 from tracepoint.cli.main import main
 from tracepoint.decode.column import names_column, number_column
@@ -29,6 +29,16 @@ from tracepoint.report.charts import distribution_charts
 from tracepoint.report.lanes import lane_groups
 
 CUT = str(GOLDEN / "cut.v6.dat")
+
+
+class TableReport:
+    """As a report that has one table."""
+
+    read_tables = Report.read_tables
+
+    def __init__(self, coverage, table):
+        self.coverage = coverage
+        self.tables = {table.name: table}
 
 
 class Elements(HTMLParser):
@@ -150,7 +160,7 @@ def test_rows_without_any_end_are_points_and_tasks_have_names():
             number_column("tid", [8, 8, 8, 9], "i"),
         ],
     )
-    report = SimpleNamespace(tables={table.name: table}, coverage=Coverage(0, 20, {}))
+    report = TableReport(Coverage(0, 20, {}), table)
     (group,) = lane_groups(report, (), {8: "sh"})
     assert [(lane.name, list(lane.starts), list(lane.stops)) for lane in group.lanes] == [
         ("sh-8", [5, 7, 9], [5, 7, 9]),
@@ -322,7 +332,7 @@ def test_what_has_no_end_is_a_point_among_others_that_have_one():
         number_column("tid", [1, 1, 2], "q"),
         names_column("what", ["timer", "fault", "timer"]),
     ]
-    report = SimpleNamespace(tables={"trap": ColumnTable("trap", columns)}, coverage=Coverage(0, 100, {}))
+    report = TableReport(Coverage(0, 100, {}), ColumnTable("trap", columns))
     (group,) = lane_groups(report, [])
     assert [list(lane.stops) for lane in group.lanes] == [[5, 10], [100]]
 

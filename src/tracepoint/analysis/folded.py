@@ -26,13 +26,20 @@ def folded_table(
     >>> folded_table([("sh-7", "read")], [5], ("calls", [1])).to_dicts()
     [{'stack': 'sh-7;read', 'own_ns': 5, 'calls': 1}]
     """
+    return ColumnTable(FOLDED, lambda: folded_columns(paths, own_ns, counts))
 
-    def columns() -> list[Column]:
-        stacks = [";".join(part.replace(";", ",") for part in path) for path in paths]
-        return [
-            names_column("stack", stacks),
-            number_column("own_ns", own_ns, "q"),
-            number_column(counts[0], counts[1], "q"),
-        ]
 
-    return ColumnTable(FOLDED, columns)
+def folded_columns(
+    paths: Sequence[Sequence[str]], own_ns: Iterable[int], counts: tuple[str, Iterable[int]]
+) -> list[Column]:
+    """Return the columns of `folded_table`.
+
+    >>> [column.name for column in folded_columns([("sh-7", "read")], [5], ("calls", [1]))]
+    ['stack', 'own_ns', 'calls']
+    """
+    stacks = [";".join(part.replace(";", ",") for part in path) for path in paths]
+    return [
+        names_column("stack", stacks),
+        number_column("own_ns", own_ns, "q"),
+        number_column(counts[0], counts[1], "q"),
+    ]

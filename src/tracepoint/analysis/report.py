@@ -11,7 +11,7 @@ from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.needs import MissingEvent
@@ -40,6 +40,11 @@ class Report(ABC):
     @abstractmethod
     def tables(self) -> Mapping[str, ColumnTable]:
         """The rows that the figures are computed from, by name, which Arrow and DuckDB take."""
+
+    def read_tables(self, *takes: Callable[[Mapping[str, ColumnTable]], None]) -> None:
+        """Call all of `takes` with the tables whose rows have a time, part by part where few are kept."""
+        for take in takes:
+            take(self.tables)
 
     @abstractmethod
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:

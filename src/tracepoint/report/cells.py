@@ -77,7 +77,7 @@ def word_cells(lane: Lane, grid: Grid) -> WordCells:
     cells: list[dict[int, int]] = [{} for _ in range(grid.n)]
     counts = array("I", bytes(4 * grid.n))
     first, width, n = grid.start, grid.width, grid.n
-    for start, stop, word in zip(lane.starts, lane.stops, lane.words, strict=True):
+    for start, stop, word in lane:
         at = (start - first) // width
         if 0 <= at < n:
             counts[at] += 1
@@ -112,7 +112,7 @@ def band_cells(lane: Lane, bands: Sequence[int], grid: Grid) -> tuple[list[array
     sums = [array("q", bytes(8 * grid.n)) for _ in BANDS]
     counts = array("I", bytes(4 * grid.n))
     first, width, n = grid.start, grid.width, grid.n
-    for start, stop, word in zip(lane.starts, lane.stops, lane.words, strict=True):
+    for start, stop, word in lane:
         band = bands[word]
         own = sums[band]
         at = (start - first) // width

@@ -38,7 +38,7 @@ def off_cpu(report: Report, trace: Trace) -> dict[str, Any] | None:
     if not isinstance(report, SchedReport):
         return None
     names = dict(enumerate(report.thread["name"].tolist()))
-    texts = thread_names(report.tables)
+    texts = thread_names(report.thread)
     paths = (
         (
             (

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from array import array
 from math import log2
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.sched.rows import RowFlag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Mapping
 
     from tracepoint.analysis.coverage import Coverage
-    from tracepoint.analysis.report import Report
+    from tracepoint.decode.table import ColumnTable
     from tracepoint.report.pack import Pack
 
 _COLUMNS = 180
@@ -24,41 +24,71 @@ _EXACT = int(RowFlag.RAN | RowFlag.CUT | RowFlag.LATE)
 _OPEN = -1
 
 
-class TimedLengths(NamedTuple):
-    """When something began and how long it took, in ns."""
+class HeatMap:
+    """How many samples of a kind there are by time and length."""
 
-    key: str
-    title: str
-    times: Sequence[int]
-    lengths: Sequence[int]
-    events: Sequence[str]
+    def __init__(self, key: str, title: str, coverage: Coverage) -> None:
+        self.key = key
+        self.title = title
+        self._start, self._span = coverage.start, max(coverage.duration, 1)
+        self._counts: dict[int, array[int]] = {}
+
+    def add(self, samples: Iterable[tuple[int, int]]) -> None:
+        """Count samples: when they began and how long they took, in ns."""
+        counts, start, span = self._counts, self._start, self._span
+        for ts, length in samples:
+            row = row_of(length)
+            own = counts.get(row)
+            if own is None:
+                own = counts[row] = array("I", bytes(4 * _COLUMNS))
+            own[min(max((ts - start) * _COLUMNS // span, 0), _COLUMNS - 1)] += 1
+
+    def facts(self, pack: Pack) -> dict[str, Any] | None:
+        """Return what the page's script draws the map from; None without samples."""
+        if not self._counts:
+            return None
+        low, high = min(self._counts), max(self._counts)
+        empty = array("I", bytes(4 * _COLUMNS))
+        counts = array("I")
+        for row in range(low, high + 1):
+            counts.extend(self._counts.get(row, empty))
+        return {
+            "key": self.key,
+            "title": self.title,
+            "columns": _COLUMNS,
+            "low": low,
+            "by_octave": _ROWS_BY_OCTAVE,
+            "n_rows": high - low + 1,
+            "n": sum(counts),
+            "counts": pack.add(counts),
+        }
 
 
-def samples_of(report: Report, events: Sequence[str]) -> Iterator[TimedLengths]:
-    """Yield the lengths of the rows of each table that has such, of threads those of waits for a CPU.
+class HeatMaps:
+    """The maps of a report: of rows of each table that has lengths, of threads those of waits for a CPU."""
 
-    `events` are those that the rows come from.
-    """
-    tables = report.tables
-    if "thread_state" in tables:
-        states = tables["thread_state"]
-        rows = zip(states["ts"].numbers, states["dur"].numbers, states["flags"].numbers, strict=True)
-        found = ((ts, dur) for ts, dur, flags in rows if flags & _EXACT == _RAN)
-        yield TimedLengths("waits", "Waits for a CPU", *_columns(found), events)
-        return
-    for table in tables.values():
-        if {"ts", "dur"} <= set(table.columns):
-            both = zip(table["ts"].numbers, table["dur"].numbers, strict=True)
-            found = ((ts, dur) for ts, dur in both if dur != _OPEN)
-            yield TimedLengths(table.name, table.name.replace("_", " "), *_columns(found), events)
+    def __init__(self, coverage: Coverage) -> None:
+        self._coverage = coverage
+        self.all: dict[str, HeatMap] = {}
 
+    def add(self, tables: Mapping[str, ColumnTable]) -> None:
+        """Count the rows of tables, or of a part of them."""
+        if "thread_state" in tables:
+            states = tables["thread_state"]
+            rows = zip(states["ts"].numbers, states["dur"].numbers, states["flags"].numbers, strict=True)
+            found = ((ts, dur) for ts, dur, flags in rows if flags & _EXACT == _RAN)
+            self._map("waits", "Waits for a CPU").add(found)
+            return
+        for table in tables.values():
+            if {"ts", "dur"} <= set(table.columns):
+                both = zip(table["ts"].numbers, table["dur"].numbers, strict=True)
+                found = ((ts, dur) for ts, dur in both if dur != _OPEN)
+                self._map(table.name, table.name.replace("_", " ")).add(found)
 
-def _columns(rows: Iterable[tuple[int, int]]) -> tuple[array[int], array[int]]:
-    times, lengths = array("q"), array("q")
-    for ts, dur in rows:
-        times.append(ts)
-        lengths.append(dur)
-    return times, lengths
+    def _map(self, key: str, title: str) -> HeatMap:
+        if key not in self.all:
+            self.all[key] = HeatMap(key, title, self._coverage)
+        return self.all[key]
 
 
 def row_of(ns: int) -> int:
@@ -68,26 +98,3 @@ def row_of(ns: int) -> int:
     (0, 0, 4, 40)
     """
     return int(log2(ns) * _ROWS_BY_OCTAVE) if ns > 1 else 0
-
-
-def heat_facts(samples: TimedLengths, coverage: Coverage, pack: Pack) -> dict[str, Any] | None:
-    """Return what the page's script draws a heat map from; None without samples."""
-    if not samples.times:
-        return None
-    rows = array("i", map(row_of, samples.lengths))
-    low, high = min(rows), max(rows)
-    counts = array("I", bytes(4 * _COLUMNS * (high - low + 1)))
-    span = max(coverage.duration, 1)
-    for ts, row in zip(samples.times, rows, strict=True):
-        column = min(max((ts - coverage.start) * _COLUMNS // span, 0), _COLUMNS - 1)
-        counts[(row - low) * _COLUMNS + column] += 1
-    return {
-        "key": samples.key,
-        "title": samples.title,
-        "columns": _COLUMNS,
-        "low": low,
-        "by_octave": _ROWS_BY_OCTAVE,
-        "n_rows": high - low + 1,
-        "n": len(rows),
-        "counts": pack.add(counts),
-    }

@@ -17,8 +17,8 @@ from tracepoint.generate.catalog.site import catalog_style
 from tracepoint.generate.catalog.text import clean, escape, fill, to_json
 from tracepoint.report.flame import off_cpu
 from tracepoint.report.head import events_html, head_html, notes_html, recording_name
-from tracepoint.report.heat import heat_facts, samples_of
-from tracepoint.report.lanes import lane_groups
+from tracepoint.report.heat import HeatMaps
+from tracepoint.report.lanes import LaneSpool, lane_groups
 from tracepoint.report.pack import Pack
 from tracepoint.report.tables import MAX_ROWS, picture_html, section_html, sources
 from tracepoint.report.timeline import timeline_facts
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.report import Report
     from tracepoint.decode.trace import Trace
+    from tracepoint.report.lanes import LaneGroup
 
 _SCRIPTS = ("core.js", "tables.js", "timeline.js", "heat.js", "flame.js", "start.js")
 _CHOICE = Choice(most=MAX_ROWS)
@@ -92,8 +93,9 @@ def make_report(
     parts = [_Part(report, trace, recorded) for report in reports]
     pack, shown = Pack(), title or recording_name(trace)
     tasks = task_names(trace)
-    groups = [group for part in parts for group in lane_groups(part.report, part.events, tasks)]
-    facts: dict[str, Any] = {"timeline": timeline_facts(groups, _widest(reports), pack)}
+    with LaneSpool() as spool:
+        groups = [group for part in parts for group in part.lanes(tasks, spool)]
+        facts: dict[str, Any] = {"timeline": timeline_facts(groups, _widest(reports), pack)}
     used = list(dict.fromkeys(name for part in parts for name in part.events))
     return made_page(
         shown,
@@ -151,8 +153,13 @@ class _Part:
         self.report = report
         self._recorded = recorded
         self._trace = trace
+        self._heat_maps = HeatMaps(report.coverage)
         self._sections = report.sections(_CHOICE)
         self.events = list(dict.fromkeys(name for section in self._sections for name in section.events))
+
+    def lanes(self, tasks: Mapping[int, str], spool: LaneSpool) -> Iterator[LaneGroup]:
+        """Yield the lanes of the timeline, and count what the heat maps show in the same reading."""
+        return lane_groups(self.report, self.events, tasks, spool, self._heat_maps.add)
 
     def html(self, facts: dict[str, Any], pack: Pack) -> str:
         """Return the sections and the places of pictures, whose data go to `facts` and `pack`."""
@@ -168,14 +175,12 @@ class _Part:
         return f'<section class="analysis" id="{name}">{title}{body}</section>'
 
     def _heats(self, found: list[Any], pack: Pack) -> Iterator[str]:
-        for samples in samples_of(self.report, self.events):
-            heat = heat_facts(samples, self.report.coverage, pack)
-            if heat is not None:
-                place = f"{self.report.name}-heat-{samples.key}"
-                found.append(heat | {"place": place})
-                yield picture_html(
-                    place, "heat", f"{samples.title} over time", samples.events, self._recorded
-                )
+        for heat in self._heat_maps.all.values():
+            facts = heat.facts(pack)
+            if facts is not None:
+                place = f"{self.report.name}-heat-{heat.key}"
+                found.append(facts | {"place": place})
+                yield picture_html(place, "heat", f"{heat.title} over time", self.events, self._recorded)
 
     def _flame(self, facts: dict[str, Any]) -> str:
         tree = off_cpu(self.report, self._trace)

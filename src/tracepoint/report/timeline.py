@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -129,9 +128,10 @@ def _used_words(group: LaneGroup) -> tuple[list[str], LaneGroup]:
     """Return the words that slices have, and the group with their numbers."""
     places: dict[int, int] = {}
     for lane in group.lanes:
-        for word in dict.fromkeys(lane.words):
+        for word in lane.used_words():
             places.setdefault(word, min(len(places), MAX_WORDS - 1))
-        lane.words = array("i", map(places.__getitem__, lane.words))
+    for lane in group.lanes:
+        lane.renumber(places)
     bands = [group.bands[word] for word in places] if group.bands else ()
     return [group.words[word] for word in places], group._replace(bands=bands)
 
@@ -147,12 +147,7 @@ def windows_of(lanes: Sequence[Lane], coverage: Coverage, most: int) -> list[Sli
     length = coverage.duration * most // n // _N_WINDOWS
     longest = nlargest(
         _N_WINDOWS * 4,
-        (
-            (stop - start, start)
-            for lane in lanes
-            for start, stop in zip(lane.starts, lane.stops, strict=True)
-            if stop - start <= length // 2
-        ),
+        ((stop - start, start) for lane in lanes for start, stop, _ in lane if stop - start <= length // 2),
     )
     windows: list[SliceWindow] = []
     for ns, start in longest:
@@ -165,7 +160,7 @@ def windows_of(lanes: Sequence[Lane], coverage: Coverage, most: int) -> list[Sli
 
 def _slices_in(lane: Lane, windows: Sequence[SliceWindow]) -> Iterator[tuple[int, int, int]]:
     at = 0
-    for start, stop, word in zip(lane.starts, lane.stops, lane.words, strict=True):
+    for start, stop, word in lane:
         while at < len(windows) and windows[at].stop < start:
             at += 1
         if at == len(windows):

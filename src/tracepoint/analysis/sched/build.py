@@ -11,6 +11,7 @@ from tracepoint.analysis.sched.events import SchedKind
 from tracepoint.analysis.sched.machine import SchedMachine, TaskSwitch
 from tracepoint.analysis.sched.rows import (
     ClosedRows,
+    HeldRows,
     RunRows,
     SchedCounts,
     SchedRows,
@@ -124,8 +125,9 @@ def _run_quickly(
     for part in events.parts():
         _run_part(decode, machine, names, part, _events_of(part, words))
         if take is not None:
-            runs, states, _, threads = decode.sched_closed(machine)
-            take(ClosedRows(*_views(runs, states, threads), names))
+            runs, states, _, threads, held = decode.sched_closed(machine)
+            held_rows: Any = map(view_numbers, held, "qiiBib")
+            take(ClosedRows(*_views(runs, states, threads), names, HeldRows(*held_rows)))
         # Or it would stay while the next one is read.
         del part
     runs, states, spurious, threads, counts = decode.sched_rows(machine, stop)

@@ -7,19 +7,22 @@ interval, and its steps add up to it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tracepoint.analysis.sched.chains import INTERRUPT
-from tracepoint.analysis.sched.rows import NONE, RUNNING, RowFlag, StateClass
+from tracepoint.analysis.sched.rows import NONE, OPEN, RUNNING, RowFlag, RunRows, StateClass, StateRows
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.errors import TracepointError
+from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME
 from tracepoint.wording import read_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tracepoint.analysis.sched.follow import Timeline
+    from tracepoint.analysis.sched.rows import AnyRows, SchedRows
 
+RowColumns = TypeVar("RowColumns", RunRows, StateRows)
 # A task has an int32.
 _DIGITS = 11
 RAN, WAITED, BLOCKED, UNKNOWN = "running", "runnable", "blocked", "unknown"
@@ -165,6 +168,48 @@ def read_span(text: str | None) -> TaskSpan | None:
         if found[0] is not None and found[1] is not None and found[0] <= found[1]:
             return TaskSpan(int(task), *found)
     raise TracepointError(f"--critical {text[:40]!r}: give PID, or PID:FROM-TO with times in seconds")
+
+
+class PathRows:
+    """Takes rows part by part, and keeps those that the path of a task may need.
+
+    These are the rows of the task, what other threads and CPUs did in the span, and the next row of a thread
+    after it: where one waits at the end, that says for which CPU.  Without a begin and an end they are all.
+    `rows` are the last ones, with all threads.
+    """
+
+    def __init__(self, rows: SchedRows, span: TaskSpan) -> None:
+        self._rows = rows
+        self._tid = span.tid
+        self._start = MIN_TIME if span.start is None else span.start
+        self._stop = MAX_TIME if span.stop is None else span.stop
+        self._runs, self._states = RunRows(), StateRows()
+        self._is_past: set[int] = set()
+
+    def add(self, part: AnyRows) -> None:
+        """Take the rows of a part."""
+        runs, states, tids = part.runs, part.states, self._rows.threads.tid
+        _append(self._runs, runs, [row for row, ts in enumerate(runs.ts) if self._is_near(ts, runs.dur[row])])
+        chosen = []
+        for row, (ts, dur, utid) in enumerate(zip(states.ts, states.dur, states.utid, strict=True)):
+            if ts > self._stop and utid not in self._is_past:
+                self._is_past.add(utid)
+            elif not self._is_near(ts, dur) and tids[utid] != self._tid:
+                continue
+            chosen.append(row)
+        _append(self._states, states, chosen)
+
+    def _is_near(self, ts: int, dur: int) -> bool:
+        return ts <= self._stop and (dur == OPEN or ts + dur >= self._start)
+
+    def kept(self) -> SchedRows:
+        """Return the rows of all parts that were kept."""
+        return self._rows._replace(runs=self._runs, states=self._states)
+
+
+def _append(to: RowColumns, rows: RowColumns, chosen: Sequence[int]) -> None:
+    for column, own in zip(vars(to).values(), vars(rows).values(), strict=True):
+        column.extend(map(own.__getitem__, chosen))
 
 
 def path_of_task(lines: Timeline, span: TaskSpan, stop: int) -> list[PathStep]:

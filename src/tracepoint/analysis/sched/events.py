@@ -86,13 +86,14 @@ class SchedEvents(AnalysisRecords):
         return {column.name for column in plan_event(self.trace.format(event)).columns if _is_usable(column)}
 
     @cached_property
-    def _windows(self) -> Sequence[Window]:
+    def windows(self) -> Sequence[Window]:
+        """The times of the parts: those that a large recording is best read by."""
         return self.trace.windows()
 
     @property
     def n_parts(self) -> int:
         """The number of parts: one, but for a large recording."""
-        return len(self._windows)
+        return len(self.windows)
 
     def parts(self) -> Iterator[SchedPart]:
         """Yield the records, those of one time after the other."""
@@ -102,7 +103,7 @@ class SchedEvents(AnalysisRecords):
         if self.n_parts == 1:
             yield self.table
             return
-        for window in self._windows:
+        for window in self.windows:
             yield self.trace.between(window.start, window.stop).joined(fields)
 
     @cached_property

@@ -5,14 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.analysis.sched.rows import NONE, OPEN, RUNNING, RowFlag, StateClass
+from tracepoint.analysis.sched.rows import NONE, OPEN, RowFlag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tracepoint.analysis.sched.rows import RunRows, SchedRows, StateRows
 
-_READY = (StateClass.RUNNING, StateClass.RUNNABLE)
 _WOKEN, _NEW, _CUT = int(RowFlag.WOKEN), int(RowFlag.NEW), int(RowFlag.CUT)
 
 
@@ -22,6 +21,11 @@ class WakeUp(NamedTuple):
     waker: int
     ts: int
     in_interrupt: bool
+
+
+def wake_up_of(flags: int, waker: int, ts: int, irq: int) -> WakeUp | None:
+    """Return who began a row of states by a wake-up; None where nobody did, or it is not known."""
+    return WakeUp(waker, ts, irq == 1) if flags & (_WOKEN | _NEW) and waker != NONE else None
 
 
 class Timeline:
@@ -66,28 +70,9 @@ class Timeline:
     def wake_up(self, row: int) -> WakeUp | None:
         """Return who began a runnable row by a wake-up; None where nobody did, or it is not known."""
         states = self.rows.states
-        if row == NONE or not states.flags[row] & (_WOKEN | _NEW) or states.waker[row] == NONE:
+        if row == NONE:
             return None
-        return WakeUp(states.waker[row], states.ts[row], states.irq[row] == 1)
-
-    def waking_of(self, utid: int, time: int) -> WakeUp | None:
-        """Return the last wake-up of a thread that runs at a time; None where it is not known."""
-        row, states = self.before(utid, time), self.rows.states
-        if row == NONE or states.state[row] != RUNNING or self.stop_of(row) < time:
-            return None
-        own = self._of_thread[utid]
-        for place in range(bisect_left(own, row) - 1, -1, -1):
-            before = own[place]
-            if self.stop_of(before) != states.ts[own[place + 1]] or not self.is_ready(before):
-                return None
-            found = self.wake_up(before)
-            if found is not None:
-                return found
-        return None
-
-    def is_ready(self, row: int) -> bool:
-        """Whether a row is one of a thread that runs or could."""
-        return self.rows.names.classes[self.rows.states.state[row]] in _READY
+        return wake_up_of(states.flags[row], states.waker[row], states.ts[row], states.irq[row])
 
     def runs_within(self, cpu: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Yield the threads that a CPU ran from `start` to `stop`, with the time in ns of each run."""

@@ -21,6 +21,7 @@ from tracepoint.analysis.sched.rows import (
     RUNNABLE,
     RUNNING,
     ClosedRows,
+    HeldRows,
     RowFlag,
     RunRows,
     SchedCounts,
@@ -334,11 +335,22 @@ class SchedMachine:
     def closed(self) -> ClosedRows:
         """Return the rows that no record can change any more, and forget them."""
         places = [place for place in self._cpus.values() if place.seen is not None]
-        threads = self.threads.all
+        threads, held = self.threads.all, self._held()
         _split(self.spurious, [thread for thread in threads if thread.pending != NONE], "pending")
         runs = _split(self.runs, places, "row")
         states = _split(self.states, [thread for thread in threads if thread.row != NONE], "row")
-        return ClosedRows(runs, states, self.threads.rows(), self.names)
+        return ClosedRows(runs, states, self.threads.rows(), self.names, held)
+
+    def _held(self) -> HeldRows:
+        states, spurious = self.states, self.spurious
+        found = []
+        for thread in self.threads.all:
+            if (row := thread.row) != NONE:
+                is_early = thread.pending != NONE and thread.state != RUNNING
+                source, at = (spurious, thread.pending) if is_early else (states, row)
+                facts = states.ts[row], thread.utid, states.state[row], states.flags[row]
+                found.append((*facts, source.waker[at], source.irq[at]))
+        return HeldRows(*(zip(*found, strict=True) if found else ((),) * 6))
 
     def finish(self, ts: int, words: Sequence[str], saved: Mapping[int, str]) -> SchedRows:
         """End at the last record: what is open stays open, unless a loss hides whether it is."""

@@ -13,14 +13,17 @@ from tracepoint.errors import TracepointError
 from tracepoint.wording import no_such
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from tracepoint.analysis.sched.rows import SchedRows
+    from tracepoint.analysis.sched.rows import AnyRows, SchedRows
     from tracepoint.decode.trace import Trace
+    from tracepoint.tracefile.sieve import Window
 
     #: Where a task blocked, by the time in ns and its id: a system call, or functions, the outermost first.
     Where: TypeAlias = Callable[[int, int], tuple[str, ...]]
+    #: The same for the times in a part of a recording.
+    Places: TypeAlias = Callable[[Window], Where]
 
 #: What off-CPU time can be summed by besides tasks and states; who woke a task is always told.
 BY = ("waker", "call", "stack")
@@ -49,13 +52,13 @@ class OffCpu(NamedTuple):
     """What off-CPU time is summed by: one of BY, empty: not shown; and where tasks blocked."""
 
     by: str
-    where: Where | None
+    places: Places | None
 
 
 NO_OFF_CPU = OffCpu("", None)
 
 
-def places_of(trace: Trace, by: str) -> Where | None:
+def places_of(trace: Trace, by: str) -> Places | None:
     """Return where tasks of a trace blocked, for one of BY or none.
 
     Raises KeyError for another one, TracepointError where it was not recorded.
@@ -67,7 +70,7 @@ def places_of(trace: Trace, by: str) -> Where | None:
         if not report.n_calls:
             raise TracepointError(f"{trace.file.path}: no system calls here: record {ENTER} and {EXIT}")
         calls = TaskCalls(report)
-        return lambda ts, tid: (call,) if (call := calls.at(tid, ts)) else ()
+        return lambda _window: lambda ts, tid: (call,) if (call := calls.at(tid, ts)) else ()
     if by == "stack":
         found = stack_places(trace)
         if found is None:
@@ -78,74 +81,128 @@ def places_of(trace: Trace, by: str) -> Where | None:
     return None
 
 
-def stack_places(trace: Trace) -> Where | None:
+def stack_places(trace: Trace) -> Places | None:
     """Return in which functions of the kernel tasks left a CPU; None without stacks of sched_switch."""
     if not trace.events.get(_STACK) or _SWITCH not in trace:
         return None
+    windows = trace.windows()
+    if len(windows) == 1:
+        # Read now: a report is used after its recording was closed.
+        stacks = _stacks_in(trace)
+        return (lambda _window: _where(stacks)) if stacks else None
+    if not any(_stacks_in(trace.between(*window)) for window in windows):
+        return None
+    return lambda window: _where(_stacks_in(trace.between(*window)))
+
+
+def _where(stacks: Mapping[tuple[int, int], tuple[str, ...]]) -> Where:
+    return lambda ts, tid: stacks.get((ts, tid), ())
+
+
+def _stacks_in(trace: Trace) -> dict[tuple[int, int], tuple[str, ...]]:
     table = trace.with_stacks(_SWITCH)
     rows = (table[name].tolist() for name in ("common_timestamp", "prev_pid", _SYMBOLS))
-    stacks = {(ts, pid): tuple(reversed(stack)) for ts, pid, stack in zip(*rows, strict=True) if stack}
-    return (lambda ts, tid: stacks.get((ts, tid), ())) if stacks else None
+    return {(ts, pid): tuple(reversed(stack)) for ts, pid, stack in zip(*rows, strict=True) if stack}
 
 
-def off_times(rows: SchedRows, where: Where | None = None) -> list[OffTime]:
-    """Return all time that threads were off the CPUs, that with most time first; dead ones are not."""
-    found: dict[tuple[int, str, tuple[str, ...], str], list[int]] = {}
-    words: dict[tuple[int, int], str] = {}
-    states, tids = rows.states, rows.threads.tid
-    labels = _Labels(rows)
-    next_of = _next_rows(states.utid)
-    columns = states.ts, states.dur, states.utid, states.state, states.flags, next_of
-    for ts, dur, utid, state, flags, after in zip(*columns, strict=True):
-        label = labels.of(state, flags)
-        if dur == OPEN or not label:
-            continue
-        place: tuple[str, ...] = ()
+class _OffRow(NamedTuple):
+    """A time off the CPUs of which the next row of its thread says what ended it."""
+
+    key: tuple[int, int, int, tuple[str, ...]]
+    dur: int
+    stop: int
+
+
+class OffCpuSums:
+    """Takes rows part by part, and adds up the time that threads were off the CPUs; dead ones are not.
+
+    `rows` are the last ones, with all threads; `wheres` tells of each part where tasks blocked, None: no.
+    """
+
+    def __init__(self, rows: SchedRows, wheres: Iterator[Where] | None = None) -> None:
+        self._rows = rows
+        self._wheres = wheres
+        self._where: Where = _nowhere
+        self._sums: dict[tuple[int, int, int, tuple[str, ...], int, int], list[int]] = {}
+        self._last: dict[int, _OffRow] = {}
+        # Of the rows that a part leaves open their time, and where the thread blocked: the next says nothing.
+        self._blocked: dict[int, tuple[int, tuple[str, ...]]] = {}
+
+    def add(self, part: AnyRows) -> None:
+        """Take the rows of a part, those of one thread in order."""
+        if self._wheres is not None:
+            self._where = next(self._wheres, self._where)
+        states = part.states
+        is_off = self._are_off(part)
+        last = self._last
+        columns = states.ts, states.dur, states.utid, states.state, states.flags, states.waker, states.irq
+        for ts, dur, utid, state, flags, waker, irq in zip(*columns, strict=True):
+            before = last.pop(utid, None)
+            if before is not None:
+                # After a loss it is not known what ended it.
+                is_known = flags & _WOKEN and before.stop == ts
+                self._count(before, *((waker, irq) if is_known else (NONE, NONE)))
+            if dur != OPEN and is_off[state]:
+                key = utid, state, flags & _UNSEEN, self._place(ts, utid, flags)
+                last[utid] = _OffRow(key, dur, ts + dur)
+        self._blocked = {
+            utid: (ts, self._place(ts, utid, flags))
+            for ts, utid, state, flags, _, _ in zip(*part.held, strict=True)
+            if is_off[state]
+        }
+
+    @staticmethod
+    def _are_off(part: AnyRows) -> list[bool]:
+        """Return of each state whether a thread is off the CPUs in it, and will be on one again."""
+        return [
+            number != RUNNING and kind is not StateClass.DEAD
+            for number, kind in enumerate(part.names.classes)
+        ]
+
+    def _place(self, ts: int, utid: int, flags: int) -> tuple[str, ...]:
         # A time that a waking began is not one that the thread went into by itself.
-        if where is not None and not flags & _WOKEN:
-            place = where(ts, tids[utid])
-        waker = ""
-        # After a loss it is not known what ended it.
-        if after != NONE and states.flags[after] & _WOKEN and states.ts[after] == ts + dur:
-            key = states.waker[after], states.irq[after]
-            waker = words[key] if key in words else words.setdefault(key, _waker(rows, *key))
-        own = found.setdefault((utid, label, place, waker), [0, 0, 0])
-        own[0] += dur
+        if self._wheres is None or flags & _WOKEN:
+            return ()
+        known = self._blocked.get(utid)
+        return known[1] if known is not None and known[0] == ts else self._where(ts, self._tid(utid))
+
+    def _tid(self, utid: int) -> int:
+        return self._rows.threads.tid[utid]
+
+    def _count(self, row: _OffRow, waker: int, irq: int) -> None:
+        key = *row.key, waker, irq
+        own = self._sums.get(key)
+        if own is None:
+            own = self._sums[key] = [0, 0, 0]
+        own[0] += row.dur
         own[1] += 1
-        own[2] = max(own[2], dur)
-    times = (OffTime(*key, *own) for key, own in found.items())
-    return sorted(times, key=lambda time: (-time.ns, time))
+        own[2] = max(own[2], row.dur)
+
+    def times(self) -> list[OffTime]:
+        """Return the times of all parts, those with most time first."""
+        for row in self._last.values():
+            self._count(row, NONE, NONE)
+        self._last.clear()
+        names = self._rows.names.names
+        found: dict[tuple[int, str, tuple[str, ...], str], list[int]] = {}
+        for (utid, state, is_unseen, place, waker, irq), (ns, n, longest) in self._sums.items():
+            label = f"{names[state]} or R" if is_unseen else names[state]
+            own = found.setdefault((utid, label, place, _waker(self._rows, waker, irq)), [0, 0, 0])
+            own[0] += ns
+            own[1] += n
+            own[2] = max(own[2], longest)
+        times = (OffTime(*key, *own) for key, own in found.items())
+        return sorted(times, key=lambda time: (-time.ns, time))
 
 
-def _next_rows(utids: Sequence[int]) -> list[int]:
-    """Return for each row the next one of its thread, NONE after the last."""
-    found, following = [NONE] * len(utids), dict[int, int]()
-    for row in range(len(utids) - 1, -1, -1):
-        utid = utids[row]
-        found[row] = following.get(utid, NONE)
-        following[utid] = row
-    return found
+def _nowhere(_ts: int, _tid: int) -> tuple[str, ...]:
+    return ()
 
 
 def _waker(rows: SchedRows, utid: int, irq: int) -> str:
     if utid == NONE:
         return ""
     return INTERRUPT if irq == 1 else rows.task_of(utid)
-
-
-class _Labels:
-    """What states are called in which threads are off the CPUs; empty for others."""
-
-    def __init__(self, rows: SchedRows) -> None:
-        names = rows.names
-        self._labels = [
-            "" if number == RUNNING or kind is StateClass.DEAD else name
-            for number, (name, kind) in enumerate(zip(names.names, names.classes, strict=True))
-        ]
-
-    def of(self, state: int, flags: int) -> str:
-        label = self._labels[state]
-        return f"{label} or R" if label and flags & _UNSEEN else label
 
 
 def folded_paths(times: Sequence[OffTime], task_of: Callable[[int], str]) -> list[tuple[str, ...]]:

@@ -6,14 +6,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.distribution import Bounds
-from tracepoint.analysis.folded import folded_table
+from tracepoint.analysis.folded import FOLDED, folded_columns
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sched.build import run_machine
-from tracepoint.analysis.sched.chains import wake_chains
-from tracepoint.analysis.sched.critical import TaskSpan, path_of_task, read_span
+from tracepoint.analysis.sched.chains import ChainFinder
+from tracepoint.analysis.sched.critical import PathRows, TaskSpan, path_of_task, read_span
 from tracepoint.analysis.sched.events import SchedEvents
 from tracepoint.analysis.sched.follow import Timeline
-from tracepoint.analysis.sched.offcpu import NO_OFF_CPU, OffCpu, folded_paths, off_times, places_of
+from tracepoint.analysis.sched.offcpu import NO_OFF_CPU, OffCpu, OffCpuSums, folded_paths, places_of
 from tracepoint.analysis.sched.priorities import CLASSES, UNKNOWN_CLASS, priority_class
 from tracepoint.analysis.sched.rows import StateClass
 from tracepoint.analysis.sched.sections import (
@@ -32,30 +32,38 @@ from tracepoint.analysis.sched.use import CpuUse, TaskUse
 from tracepoint.analysis.sched.waits import CAUSES
 from tracepoint.analysis.sections import MAX_ROWS
 from tracepoint.analysis.units import time_text
+from tracepoint.decode.table import ColumnTable
 from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.tracefile.sieve import ALL_TIMES
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.needs import MissingEvent
+    from tracepoint.analysis.sched.build import TakeRows
     from tracepoint.analysis.sched.chains import WakeChain
     from tracepoint.analysis.sched.critical import PathStep
-    from tracepoint.analysis.sched.offcpu import OffTime, Where
-    from tracepoint.analysis.sched.rows import SchedRows
+    from tracepoint.analysis.sched.offcpu import OffTime, Places
+    from tracepoint.analysis.sched.rows import AnyRows, SchedRows
     from tracepoint.analysis.sched.sums import StateSum
     from tracepoint.analysis.sections import Choice, Section
-    from tracepoint.decode.table import ColumnTable
+    from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
+    from tracepoint.tracefile.sieve import Window
 
 
 class ReadInParts(NamedTuple):
-    """Sums of a recording that was read in parts, without those of its last rows, and what reads it again."""
+    """Sums of a recording that was read in parts, without those of its last rows, and what reads it again.
+
+    `read` gives the rows of each of `windows` to what is called, and returns the last ones; without it, all.
+    """
 
     sums: SchedSums
-    read_all: Callable[[], SchedRows]
+    windows: Sequence[Window]
+    read: Callable[[TakeRows | None], SchedRows]
 
 
 # A lost switch hides the latency of the thread that it put on a CPU, and of the one that it took off.
@@ -91,6 +99,8 @@ class SchedReport(Report):
         self._off = off
         self._critical = critical
         self._has_priorities = has_priorities
+        # By the threads that were chosen.
+        self._shown: dict[frozenset[int] | None, tuple[list[OffTime], list[WakeChain]]] = {}
 
     def __repr__(self) -> str:
         n = sum(cpu.n_rows for cpu in self._sums.cpus)
@@ -104,13 +114,37 @@ class SchedReport(Report):
 
     @cached_property
     def _all_rows(self) -> SchedRows:
-        return self._rows if self._parts is None else self._parts.read_all()
+        return self._rows if self._parts is None else self._parts.read(None)
+
+    def read_rows(self, *takes: Callable[[AnyRows], None]) -> None:
+        """Call all of `takes` with the rows of each part, as they come: once where all rows are kept."""
+
+        def take(rows: AnyRows) -> None:
+            for one in takes:
+                one(rows)
+
+        take(self._rows if self._parts is None else self._parts.read(take))
 
     @property
     def tables(self) -> dict[str, ColumnTable]:
         """The rows of `sched`, `thread_state`, `thread`, `spurious_sched_wakeup` and `folded_stacks`."""
         found = (self.sched, self.thread_state, self.thread, self.spurious_sched_wakeup, self.folded_stacks)
         return {table.name: table for table in found}
+
+    def read_tables(self, *takes: Callable[[Mapping[str, ColumnTable]], None]) -> None:
+        """Call all of `takes` with `sched` and `thread_state`, part by part, and with all of `thread`."""
+
+        def take(rows: AnyRows) -> None:
+            tables = {"thread": self.thread}
+            if self._parts is None:
+                tables |= {"sched": self.sched, "thread_state": self.thread_state}
+            else:
+                made = sched_table(lambda: rows), thread_state_table(lambda: rows)
+                tables |= {table.name: table for table in made}
+            for one in takes:
+                one(tables)
+
+        self.read_rows(take)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the use of CPUs, the threads that ran most, and how long they waited."""
@@ -126,11 +160,12 @@ class SchedReport(Report):
         if self._has_priorities:
             found.append(class_section(self.latency_by_class(utids)))
         if self._off.by:
-            times = [time for time in self.off_cpu() if utids is None or time.utid in utids]
+            all_times, chains = self._off_and_chains(None if utids is None else frozenset(utids))
+            times = [time for time in all_times if utids is None or time.utid in utids]
             found.append(off_cpu_section(times, self._rows.task_of, choice, self.coverage.at_least))
-            found.append(chain_section(self.wake_chains(MAX_ROWS, utids)))
+            found.append(chain_section(chains))
         if self._critical is not None:
-            found += path_sections(self._path_of(self._critical), self._rows.task_of, choice)
+            found += path_sections(self._critical_steps, self._rows.task_of, choice)
         # CPUs come first; what a thread did and waited for is of all CPUs that it was on.
         return [found[0], *(choice.whole(section, is_of_tasks=False) for section in found[1:])]
 
@@ -158,12 +193,12 @@ class SchedReport(Report):
     @cached_property
     def sched(self) -> ColumnTable:
         """What each CPU ran."""
-        return sched_table(self._all_rows)
+        return sched_table(lambda: self._all_rows)
 
     @cached_property
     def thread_state(self) -> ColumnTable:
         """What each thread did, but for the idle ones."""
-        return thread_state_table(self._all_rows)
+        return thread_state_table(lambda: self._all_rows)
 
     @cached_property
     def thread(self) -> ColumnTable:
@@ -173,22 +208,46 @@ class SchedReport(Report):
     @cached_property
     def spurious_sched_wakeup(self) -> ColumnTable:
         """Wakings of threads that were not asleep."""
-        return spurious_table(self._all_rows)
+        return spurious_table(lambda: self._all_rows)
 
-    def off_cpu(self, where: Where | None = None) -> list[OffTime]:
+    def off_cpu(self, places: Places | None = None) -> list[OffTime]:
         """Return the time that threads were off the CPUs, that with most time first.
 
-        `where` tells where they blocked: a system call or functions, by the time in ns and the id of a task;
-        None: as `analyse_sched` was asked with `by`.
+        `places` tells for a window of time where tasks blocked: a system call or functions, by the time in ns
+        and the id of a task; None: as `analyse_sched` was asked with `by`.
         """
-        return self._off_times if where is None else off_times(self._all_rows, where)
+        return self._off_by if places is None else self._off_times(places=places)
+
+    @cached_property
+    def _off_by(self) -> list[OffTime]:
+        return self._off_times()
+
+    def _off_and_chains(self, utids: frozenset[int] | None) -> tuple[list[OffTime], list[WakeChain]]:
+        """Return what sections show of the time off the CPUs, of which one reading of the rows finds all."""
+        if utids not in self._shown:
+            finder = self._chain_finder(MAX_ROWS, utids)
+            self._shown[utids] = self._off_times(finder.add), finder.chains()
+        return self._shown[utids]
+
+    def _off_times(self, *takes: Callable[[AnyRows], None], places: Places | None = None) -> list[OffTime]:
+        """Return the time off the CPUs; others take the rows that it is summed of too."""
+        wanted = places or self._off.places
+        windows = [ALL_TIMES] if self._parts is None else self._parts.windows
+        sums = OffCpuSums(self._rows, None if wanted is None else map(wanted, windows))
+        self.read_rows(sums.add, *takes)
+        return sums.times()
 
     def wake_chains(self, most: int | None = None, utids: Collection[int] | None = None) -> list[WakeChain]:
         """Return the `most` longest waits after a wake-up, or all, with who woke whom.
 
         `utids` chooses threads.
         """
-        return wake_chains(self._lines, most, utids)
+        finder = self._chain_finder(most, utids)
+        self.read_rows(finder.add)
+        return finder.chains()
+
+    def _chain_finder(self, most: int | None, utids: Collection[int] | None) -> ChainFinder:
+        return ChainFinder(self._rows, self.coverage.stop, most, utids)
 
     def critical_path(self, tid: int, start: int | None = None, stop: int | None = None) -> list[PathStep]:
         """Return what a task depended on from `start` to `stop` in ns, by time, without a time left out.
@@ -199,23 +258,31 @@ class SchedReport(Report):
         """
         return self._path_of(TaskSpan(tid, start, stop))
 
-    def _path_of(self, span: TaskSpan) -> list[PathStep]:
-        return path_of_task(self._lines, span, self.coverage.stop)
-
     @cached_property
-    def _off_times(self) -> list[OffTime]:
-        return off_times(self._all_rows, self._off.where)
+    def _critical_steps(self) -> list[PathStep]:
+        return [] if self._critical is None else self._path_of(self._critical)
+
+    def _path_of(self, span: TaskSpan) -> list[PathStep]:
+        if self._parts is None:
+            return path_of_task(self._lines, span, self.coverage.stop)
+        rows = PathRows(self._rows, span)
+        self.read_rows(rows.add)
+        return path_of_task(Timeline(rows.kept(), self.coverage.stop), span, self.coverage.stop)
 
     @cached_property
     def _lines(self) -> Timeline:
-        return Timeline(self._all_rows, self.coverage.stop)
+        return Timeline(self._rows, self.coverage.stop)
 
     @cached_property
     def folded_stacks(self) -> ColumnTable:
         """The time off the CPUs as `task;state;where;woken by ...`, as flame graphs have it."""
-        times = [time for time in self.off_cpu() if time.ns > 0]
-        paths = folded_paths(times, self._rows.task_of)
-        return folded_table(paths, [time.ns for time in times], ("n", [time.n for time in times]))
+
+        def columns() -> list[Column]:
+            times = [time for time in self.off_cpu() if time.ns > 0]
+            paths = folded_paths(times, self._rows.task_of)
+            return folded_columns(paths, [time.ns for time in times], ("n", [time.n for time in times]))
+
+        return ColumnTable(FOLDED, columns)
 
     @property
     def n_lost_switches(self) -> int:
@@ -348,7 +415,9 @@ def analyse_sched(trace: Trace, by: str = "", critical: str | None = None) -> Sc
     rows = run_machine(events, events.coverage.gaps, events.coverage.stop, take)
     has_priorities = "next_prio" in events.fields["sched:sched_switch"]
     off = OffCpu(by, places_of(trace, by))
-    parts = None if take is None else ReadInParts(sums, partial(_read_all, trace, events.coverage))
+    parts = None
+    if take is not None:
+        parts = ReadInParts(sums, events.windows, partial(_read_again, trace, events.coverage))
     return SchedReport(
         rows,
         events.coverage,
@@ -360,8 +429,8 @@ def analyse_sched(trace: Trace, by: str = "", critical: str | None = None) -> Sc
     )
 
 
-def _read_all(trace: Trace, coverage: Coverage) -> SchedRows:
-    return run_machine(SchedEvents(trace), coverage.gaps, coverage.stop)
+def _read_again(trace: Trace, coverage: Coverage, take: TakeRows | None) -> SchedRows:
+    return run_machine(SchedEvents(trace), coverage.gaps, coverage.stop, take)
 
 
 analyse = analyse_sched

@@ -5,13 +5,12 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
 
     Numbers: TypeAlias = Sequence[int]
 
@@ -212,13 +211,32 @@ def _class_of(name: str) -> StateClass:
     return StateClass.DEAD if name[:1] in {"X", "Z", "x"} else StateClass.ASLEEP
 
 
+class HeldRows(NamedTuple):
+    """The row of states that each thread is in at the end of a part, which later records may change.
+
+    Of a thread that was woken before it slept, `waker` and `irq` are those of that waking: a wake-up may say
+    that it never slept.
+    """
+
+    ts: Numbers
+    utid: Numbers
+    state: Numbers
+    flags: Numbers
+    waker: Numbers
+    irq: Numbers
+
+
 class ClosedRows(NamedTuple):
-    """Rows of a part of a recording that the rest of it cannot change; `threads` are all up to then."""
+    """Rows of a part of a recording that the rest of it cannot change; `threads` are all up to then.
+
+    `held` are the rows of states that it can change.
+    """
 
     runs: RunRows
     states: StateRows
     threads: ThreadRows
     names: StateNames
+    held: HeldRows
 
 
 class SchedRows(NamedTuple):
@@ -236,6 +254,11 @@ class SchedRows(NamedTuple):
     words: Sequence[str]
     saved: Mapping[int, str]
 
+    @property
+    def held(self) -> HeldRows:
+        """No rows: nothing comes after these."""
+        return HeldRows((), (), (), (), (), ())
+
     def name_of(self, utid: int) -> str:
         """Return the name of a thread."""
         number = self.threads.name[utid]
@@ -250,3 +273,6 @@ class SchedRows(NamedTuple):
             return name
         again = f".{threads.generation[utid]}" if threads.generation[utid] else ""
         return f"{name}-{threads.tid[utid]}{again}"
+
+
+AnyRows: TypeAlias = SchedRows | ClosedRows

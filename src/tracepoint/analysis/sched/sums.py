@@ -12,11 +12,7 @@ from tracepoint.decode.numbers import numbers_of, view_numbers
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from tracepoint.analysis.sched.rows import ClosedRows, SchedRows
-
-    AnyRows: TypeAlias = SchedRows | ClosedRows
+    from tracepoint.analysis.sched.rows import AnyRows
 
 _UNSEEN = RowFlag.UNSEEN_WAKE
 

@@ -12,17 +12,22 @@ from tracepoint.decode.numbers import add_lengths, count_up, keep_below, numbers
 from tracepoint.decode.table import ColumnTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
-    from tracepoint.analysis.sched.rows import SchedRows
+    from tracepoint.analysis.sched.rows import AnyRows, SchedRows
     from tracepoint.decode.column import Column
 
+    #: What gives the rows of a table when a column of it is used first.
+    ReadRows: TypeAlias = Callable[[], AnyRows]
 
-def sched_table(found: SchedRows) -> ColumnTable:
+
+def sched_table(read: ReadRows) -> ColumnTable:
     """Return what each CPU ran: `sched`, with `is_cut` for rows that a loss ended."""
-    rows = found.runs
 
     def columns() -> list[Column]:
+        found = read()
+        rows = found.runs
         return [
             *span_columns(rows.ts, rows.dur, rows.cpu),
             number_column("utid", rows.utid, "i"),
@@ -37,11 +42,12 @@ def sched_table(found: SchedRows) -> ColumnTable:
     return ColumnTable("sched", columns)
 
 
-def thread_state_table(found: SchedRows) -> ColumnTable:
+def thread_state_table(read: ReadRows) -> ColumnTable:
     """Return what each thread did: `thread_state`, with the flags of `RowFlag`."""
-    rows = found.states
 
     def columns() -> list[Column]:
+        found = read()
+        rows = found.states
         return [
             *span_columns(rows.ts, rows.dur),
             number_column("cpu", rows.cpu, "i", NONE),
@@ -56,11 +62,11 @@ def thread_state_table(found: SchedRows) -> ColumnTable:
     return ColumnTable("thread_state", columns)
 
 
-def spurious_table(found: SchedRows) -> ColumnTable:
+def spurious_table(read: Callable[[], SchedRows]) -> ColumnTable:
     """Return the wakings of threads that were not asleep: `spurious_sched_wakeup`."""
-    rows = found.spurious
 
     def columns() -> list[Column]:
+        rows = read().spurious
         return [
             number_column("id", count_up(len(rows.ts)), "q"),
             number_column("ts", rows.ts, "q"),

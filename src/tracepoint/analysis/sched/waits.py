@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from tracepoint.analysis.distribution import Samples
-    from tracepoint.analysis.sched.rows import ClosedRows, SchedRows
+    from tracepoint.analysis.sched.rows import AnyRows
 
-    AnyRows: TypeAlias = SchedRows | ClosedRows
     Key: TypeAlias = str | bool
     KeyOf: TypeAlias = Callable[[int], Key | None]
     Hidden: TypeAlias = tuple[int | None, int | None]

@@ -44,6 +44,7 @@ PROGRAMS = {
     "neovim": "the language server is tested in it",
     "emacs-nox": "the language server is tested in it",
     "elpa-eglot": "the client of the language server for Emacs 28",
+    "tmux": "the language server is tested in Helix, which needs a terminal",
     "chromium": "the pages of catalogs, reports and the site are tested in it",
     "trace-cmd": "it judges what we write, and works on the mounted control files",
     "babeltrace2": "it judges the CTF that we write, and what we read of others",

@@ -16,6 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import debian_packages
 from tracepoint.errors import LabError
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.kernels import packages
@@ -69,18 +70,7 @@ tar -C /tmp -cf /tmp/recorded.tar recorded
 
 def unpack(names: Sequence[str], label: str) -> Path:
     """Return Debian packages unpacked in the cache; raises LabError when apt cannot give them."""
-    version = packages.newest_version(names[0])
-    folder = cache_folder() / "lttng" / f"{label}-{version}"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-            packages.run_tool(["apt-get", "download", *names], 900, Path(scratch))
-            tree = Path(scratch) / "tree"
-            for deb in Path(scratch).glob("*.deb"):
-                packages.run_tool(["dpkg-deb", "-x", str(deb), str(tree)], 900)
-            if not folder.exists():
-                tree.rename(folder)
-    return folder
+    return debian_packages.unpack(names, f"lttng/{label}")
 
 
 def make(headers: Path, folder: Path, *variables: str) -> str:

@@ -113,7 +113,7 @@ def kill_often(kind: str, n_kills: int, source: random.Random, loads: list[int])
     os.waitpid(start(kind, "zstd"), 0)
     whole_s = time.monotonic() - began
     before = read_settings(files)
-    wrong, left, in_pipe = [], Counter[str](), []
+    wrong, left, judgements = [], Counter[str](), []
     for number in range(n_kills):
         remove_all()
         child = start(kind, ("none", "zstd")[number // 2 % 2])
@@ -128,11 +128,17 @@ def kill_often(kind: str, n_kills: int, source: random.Random, loads: list[int])
         problems = judged.problems + restored(files)
         send(loads, signal.SIGCONT)
         left[judged.left] += 1
-        in_pipe.append(judged.n_in_pipe)
+        judgements.append(judged)
         wrong += [[number, judged.left, problem] for problem in problems]
     now = read_settings(files)
     wrong += [[n, before.get(n), now.get(n)] for n in {*before, *now} if before.get(n) != now.get(n)]
-    return {"wrong": wrong, "left": left, "whole_s": round(whole_s, 1), "most_in_pipe": max(in_pipe)}
+    return {
+        "wrong": wrong,
+        "left": left,
+        "whole_s": round(whole_s, 1),
+        "most_in_pipe": max(judged.n_in_pipe for judged in judgements),
+        "most_in_ring": max(judged.n_rest for judged in judgements),
+    }
 
 
 def start(kind: str, compression: str) -> int:
@@ -185,7 +191,7 @@ class Judged:
 
     def __init__(self, kind: str) -> None:
         self.problems: list[str] = [f"{link} is open" for link in readers_left()]
-        self.n_in_pipe = 0
+        self.n_in_pipe = self.n_rest = 0
         if kind == "flight":
             self._save_the_rest()
         n_read = read_events()
@@ -206,7 +212,7 @@ class Judged:
             with open_tracefs(keeps_journal=False) as tracing:
                 array = tracing.instance(folder.name)
                 if array.enabled and is_on(folder):
-                    array.record(DISK / "rest.dat", 0)
+                    self.n_rest += array.record(DISK / "rest.dat", 0).n_records
 
     def _read(self, path: Path) -> Piece | None:
         """Return what a recording has; None where it is a folder without pages yet."""
@@ -290,9 +296,9 @@ def read_dataset(path: Path) -> Piece:
     """Read it as any program does."""
     parquet = importlib.import_module("pyarrow.parquet")
     files = [*path.rglob("*.parquet")]
-    table = parquet.ParquetFile(files[0]).read(["cpu", "ret"], use_threads=False)
+    table = parquet.ParquetFile(files[0]).read(["common_cpu", "ret"], use_threads=False)
     found: dict[int, list[int]] = {}
-    for cpu, number in zip(table["cpu"].to_pylist(), table["ret"].to_pylist(), strict=True):
+    for cpu, number in zip(table["common_cpu"].to_pylist(), table["ret"].to_pylist(), strict=True):
         found.setdefault(cpu, []).append(number)
     # What was lost is in the file that it was made of.
     return Piece(path, {cpu: cpu_of(cpu, numbers, 1 << 32) for cpu, numbers in found.items()})

@@ -7,8 +7,10 @@ import pytest
 import tracepoint as tp
 from analysis.making import Schedule
 from analysis.test_sched import A, B, C, lossy, x1
-from tracefile.making import content_of, written
+from tracefile.making import GOLDEN, content_of, written
 from tracepoint.analysis import analyse_sched, summarise, summarise_by
+from tracepoint.analysis.registry import analyse
+from tracepoint.analysis.sections import DistributionSection
 from tracepoint.analysis.summary import TraceSummary, merge_groups
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.recording import stats_options
@@ -127,3 +129,74 @@ def test_unknown_kinds_and_keys_are_refused_and_kinds_do_not_mix(opened):
             summarise(trace, "sched")
     with pytest.raises(ValueError, match="do not add up"):
         TraceSummary("sched").merge(TraceSummary("events"))
+
+
+SECTIONS = {
+    "faults": ("kinds", "faults", "faults_by_kind"),
+    "syscalls": ("calls", "calls", "calls_by_name"),
+    "irq": ("soft_irqs", "soft_irqs", "soft_irqs_by_name"),
+    "traps": ("vectors", "traps", "traps_by_vector"),
+    "block": ("devices", "requests", "requests_by_device"),
+}
+
+
+def of_requests(folder):
+    schedule = Schedule()
+    for at in range(0, 400, 20):
+        common = {"dev": 8388608, "sector": at, "nr_sector": 8}
+        schedule.add(at, 0, "block:block_rq_issue", common | {"bytes": 4096, "rwbs": "R"}, 7)
+        schedule.add(at + 5 + at // 100, 0, "block:block_rq_complete", common | {"error": 0, "rwbs": "R"}, 0)
+    path = folder / "block.dat"
+    path.write_bytes(schedule.data())
+    return path
+
+
+@pytest.mark.parametrize("analysis", SECTIONS)
+def test_summaries_have_the_figures_of_the_analysis(analysis, tmp_path):
+    path = of_requests(tmp_path) if analysis == "block" else GOLDEN / "cut.v6.dat"
+    with tp.open_trace(path) as trace:
+        report, made = analyse(trace, analysis), summarise(trace, analysis)
+    key, figure, top = SECTIONS[analysis]
+    sections = {section.key: section for section in report.sections()}
+    counts = [int(getattr(row[0], "low", row[0])) for row in sections[key].rows]
+    assert sum(counts)
+    assert made[figure] == report.coverage.bound(sum(counts))
+    assert sorted(bounds.low for _, bounds in made.tops[top].largest()) == sorted(counts)
+    both = made.merge(TraceSummary.from_facts(made.facts()))
+    assert both[figure].low == 2 * sum(counts)
+    times = {
+        f"{section.key}.{group}": samples
+        for section in report.sections()
+        if isinstance(section, DistributionSection)
+        for group, samples in section.groups.items()
+    }
+    if analysis == "syscalls":
+        times |= {f"call_ns.{name}": samples for name, samples in report.latency.items()}
+    assert times.keys() <= made.histograms.keys()
+    for name, samples in times.items():
+        histogram = made.histograms[name]
+        assert (len(histogram), histogram.total, histogram.count) == (
+            len(samples),
+            samples.total,
+            samples.count,
+        )
+        for rank, value in enumerate(samples.values, 1):
+            low, high = histogram.ranked(rank)
+            assert low <= value <= high
+
+
+def test_summaries_with_losses_have_bounds(tmp_path):
+    schedule = Schedule()
+    for at in range(9):
+        schedule.add(at, 0, "exceptions:page_fault_user", {"address": 4096, "ip": 1, "error_code": 6}, 7)
+    schedule.lose(0, 5)
+    schedule.add(20, 0, "exceptions:page_fault_user", {"address": 4096, "ip": 1, "error_code": 7}, 7)
+    path = tmp_path / "lost.dat"
+    path.write_bytes(schedule.data())
+    with tp.open_trace(path) as trace:
+        made = summarise(trace, "faults")
+    assert made["faults"] == (10, 15)
+    assert [name for name, _ in made.tops["faults_by_kind"].largest()] == [
+        "user, write, not present",
+        "user, write, protection",
+    ]

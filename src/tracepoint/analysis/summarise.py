@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.analysis.counted import COUNTED, COUNTED_KEYS, counted_summaries
 from tracepoint.analysis.recorded import EVENT_KEYS, event_summaries
 from tracepoint.analysis.sched.summary import SCHED_KEYS, sched_summaries
 from tracepoint.tracefile.options import machine_name
@@ -29,6 +31,7 @@ class SummaryKind(NamedTuple):
 KINDS: dict[str, SummaryKind] = {
     "sched": SummaryKind(SCHED_KEYS, sched_summaries),
     "events": SummaryKind(EVENT_KEYS, event_summaries),
+    **{name: SummaryKind(COUNTED_KEYS, partial(counted_summaries, name)) for name in COUNTED},
 }
 
 
@@ -44,7 +47,7 @@ def kind_of(analysis: str, by: Iterable[str] = ()) -> SummaryKind:
 
 
 def summarise(trace: Trace, analysis: str) -> TraceSummary:
-    """Return the figures of a recording that add up, `sched` or `events`.
+    """Return the figures of a recording that add up, for one of KINDS: `sched`, `events`, `faults`.
 
     Raises KeyError for another analysis, and TracepointError where the events that it needs are missing.
 

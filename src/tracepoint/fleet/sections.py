@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tracepoint.analysis.counted import COUNTED
 from tracepoint.analysis.figures import QUANTILES
 from tracepoint.analysis.sections import MAX_ROWS, Choice, Heading, TableSection, Unit
 from tracepoint.wording import counted
@@ -23,6 +24,10 @@ _SHOWN = {
         Heading("runs", "runs"),
     ),
     "events": (Heading("records", "records"),),
+    **{
+        analysis: tuple(Heading(one.name, one.name.replace("_", " ")) for one in figures)
+        for analysis, figures in COUNTED.items()
+    },
 }
 _WAITS = "latency_ns"
 _LOST = Heading("lost_events", "lost")

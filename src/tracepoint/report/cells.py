@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.report.lanes import BANDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tracepoint.report.lanes import Lane
 
@@ -76,18 +77,17 @@ def word_cells(lane: Lane, grid: Grid) -> WordCells:
     """Return the cells of a lane whose slices have words."""
     cells: list[dict[int, int]] = [{} for _ in range(grid.n)]
     counts = array("I", bytes(4 * grid.n))
-    first, width, n = grid.start, grid.width, grid.n
-    for start, stop, word in lane:
-        at = (start - first) // width
-        if 0 <= at < n:
-            counts[at] += 1
-            if stop - first <= (at + 1) * width:
-                own = cells[at]
-                own[word] = own.get(word, 0) + stop - start
-                continue
-        for cell, ns in grid.parts(start, stop):
-            own = cells[cell]
-            own[word] = own.get(word, 0) + ns
+    width = grid.width
+    for starts, stops, words in lane.blocks():
+        # Points in time fill nothing, and there may be millions of them.
+        if starts == stops:
+            places = ((start - grid.start) // width for start in starts)
+            for (at, word), n in Counter(zip(places, words, strict=True)).items():
+                if 0 <= at < grid.n:
+                    counts[at] += n
+                    cells[at].setdefault(word, 0)
+        else:
+            _fill(cells, counts, grid, zip(starts, stops, words, strict=True))
     totals = array("H", (_share(sum(own.values()), width) for own in cells))
     found = WordCells(totals, counts, [], [])
     while True:
@@ -98,6 +98,23 @@ def word_cells(lane: Lane, grid: Grid) -> WordCells:
             return found
         cells = [_joined(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)]
         width *= 2
+
+
+def _fill(
+    cells: list[dict[int, int]], counts: array[int], grid: Grid, slices: Iterable[tuple[int, int, int]]
+) -> None:
+    first, width, n = grid.start, grid.width, grid.n
+    for start, stop, word in slices:
+        at = (start - first) // width
+        if 0 <= at < n:
+            counts[at] += 1
+            if stop - first <= (at + 1) * width:
+                own = cells[at]
+                own[word] = own.get(word, 0) + stop - start
+                continue
+        for cell, ns in grid.parts(start, stop):
+            own = cells[cell]
+            own[word] = own.get(word, 0) + ns
 
 
 def _joined(first: dict[int, int], second: dict[int, int]) -> dict[int, int]:

@@ -81,9 +81,12 @@ class HeatMaps:
             return
         for table in tables.values():
             if {"ts", "dur"} <= set(table.columns):
-                both = zip(table["ts"].numbers, table["dur"].numbers, strict=True)
-                found = ((ts, dur) for ts, dur in both if dur != _OPEN)
-                self._map(table.name, table.name.replace("_", " ")).add(found)
+                lengths = table["dur"].numbers
+                # Of points in time there may be millions, and none is a sample.
+                if set(lengths) != {_OPEN}:
+                    both = zip(table["ts"].numbers, lengths, strict=True)
+                    found = ((ts, dur) for ts, dur in both if dur != _OPEN)
+                    self._map(table.name, table.name.replace("_", " ")).add(found)
 
     def _map(self, key: str, title: str) -> HeatMap:
         if key not in self.all:

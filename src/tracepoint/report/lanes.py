@@ -95,7 +95,7 @@ class Lane:
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
         """Yield the begin, the end and the word of each slice."""
-        return chain.from_iterable(zip(*block, strict=True) for block in self._blocks())
+        return chain.from_iterable(zip(*block, strict=True) for block in self.blocks())
 
     def add(self, start: int, stop: int, word: int) -> None:
         """Add a slice that does not begin before the last one ends."""
@@ -103,7 +103,24 @@ class Lane:
         self.stops.append(stop)
         self.words.append(word)
         self.end = stop
-        if self._spool is not None and len(self.starts) == _BLOCK:
+        if len(self.starts) == _BLOCK:
+            self._keep()
+
+    def add_points(self, times: Sequence[int], words: Sequence[int]) -> None:
+        """Add points in time, by time: one or more, none before the last slice ends."""
+        at = 0
+        while at < len(times):
+            to = at + max(_BLOCK - len(self.starts), 1)
+            self.starts.extend(times[at:to])
+            self.stops.extend(times[at:to])
+            self.words.extend(words[at:to])
+            at = to
+            if len(self.starts) == _BLOCK:
+                self._keep()
+        self.end = times[-1]
+
+    def _keep(self) -> None:
+        if self._spool is not None:
             self._used |= dict.fromkeys(self.words)
             self._kept.append(self._spool.keep((self.starts, self.stops, self.words)))
             self.starts, self.stops, self.words = array("q"), array("q"), array("i")
@@ -117,7 +134,8 @@ class Lane:
         self._numbers = numbers
         self.words = array("i", map(numbers.__getitem__, self.words))
 
-    def _blocks(self) -> Iterator[tuple[array[int], array[int], array[int]]]:
+    def blocks(self) -> Iterator[tuple[array[int], array[int], array[int]]]:
+        """Yield begins, ends and words of slices, some at a time; the last ones may be none."""
         for at in self._kept:
             if self._spool is not None:
                 starts, stops, words = self._spool.read(at, "qqi", _BLOCK)
@@ -281,6 +299,8 @@ class _LaneDrawer:
         times, lengths, of_row = rows.times, rows.lengths, rows.of_row
         n = self._n_drawn[number] = self._n_drawn[number] + len(own)
         in_order = sorted(own, key=times.__getitem__)
+        if not self._lasting and self._add_points(lanes, in_order, rows):
+            return
         last = in_order[-1] if n == self.n_rows[number] else None
         for row in in_order:
             word = of_row[row]
@@ -302,6 +322,21 @@ class _LaneDrawer:
                 lane = Lane("", self._spool)
                 lanes.append(lane)
             lane.add(start, end, word)
+
+    def _add_points(self, lanes: list[Lane], in_order: Sequence[int], rows: _Rows) -> bool:
+        """Add rows of which none has an end to the first lane, in which they all have a place.
+
+        False where some are not shown, or before what is there.
+        """
+        words = array("i", map(rows.of_row.__getitem__, in_order))
+        starts = array("q", map(rows.times.__getitem__, in_order))
+        lane = lanes[0] if lanes else Lane("", self._spool)
+        if min(words) < 0 or starts[0] < lane.end:
+            return False
+        if not lanes:
+            lanes.append(lane)
+        lane.add_points(starts, words)
+        return True
 
     def group(self, tasks: Mapping[int, str]) -> LaneGroup:
         """Return the lanes with their names; `tasks` are those of tasks by id."""
@@ -329,11 +364,13 @@ class _LaneDrawer:
 def _rows_by(tracks: Iterable[int]) -> dict[int, array[int]]:
     """Return the numbers of the rows of each track, which take less memory than the rows."""
     found: dict[int, array[int]] = {}
+    adders: dict[int, Callable[[int], None]] = {}
     for row, number in enumerate(tracks):
-        own = found.get(number)
-        if own is None:
-            own = found[number] = array("q")
-        own.append(row)
+        try:
+            adders[number](row)
+        except KeyError:
+            own = found[number] = array("q", [row])
+            adders[number] = own.append
     return found
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from heapq import nlargest
+from itertools import chain
+from operator import sub
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracepoint.record.page import LOST_UNKNOWN
@@ -145,10 +147,9 @@ def windows_of(lanes: Sequence[Lane], coverage: Coverage, most: int) -> list[Sli
     if n <= most:
         return [SliceWindow(coverage.start, coverage.stop)]
     length = coverage.duration * most // n // _N_WINDOWS
-    longest = nlargest(
-        _N_WINDOWS * 4,
-        ((stop - start, start) for lane in lanes for start, stop, _ in lane if stop - start <= length // 2),
-    )
+    wanted = _N_WINDOWS * 4
+    found = chain.from_iterable(_lengths(lane, length // 2, wanted) for lane in lanes)
+    longest = nlargest(wanted, found)
     windows: list[SliceWindow] = []
     for ns, start in longest:
         window = SliceWindow(start - (length - ns) // 2, start + (length + ns) // 2)
@@ -158,12 +159,29 @@ def windows_of(lanes: Sequence[Lane], coverage: Coverage, most: int) -> list[Sli
     return sorted(windows)
 
 
+def _lengths(lane: Lane, longest: int, wanted: int) -> Iterator[tuple[int, int]]:
+    """Yield lengths, not above `longest`, and begins of the slices that may be among the largest `wanted`."""
+    for starts, stops, _ in lane.blocks():
+        if starts == stops:
+            # Of points in time these are the last ones.
+            yield from ((0, start) for start in starts[-wanted:])
+        else:
+            pairs = zip(map(sub, stops, starts), starts, strict=True)
+            yield from (pair for pair in pairs if pair[0] <= longest)
+
+
 def _slices_in(lane: Lane, windows: Sequence[SliceWindow]) -> Iterator[tuple[int, int, int]]:
+    if not windows:
+        return
     at = 0
-    for start, stop, word in lane:
-        while at < len(windows) and windows[at].stop < start:
-            at += 1
-        if at == len(windows):
-            return
-        if stop >= windows[at].start:
-            yield start, stop, word
+    for starts, stops, words in lane.blocks():
+        # Most are in none.
+        if not starts or stops[-1] < windows[at].start:
+            continue
+        for start, stop, word in zip(starts, stops, words, strict=True):
+            while at < len(windows) and windows[at].stop < start:
+                at += 1
+            if at == len(windows):
+                return
+            if stop >= windows[at].start:
+                yield start, stop, word

@@ -69,7 +69,7 @@ def _columns(records: AnalysisRecords) -> FaultColumns:
         times = numbers_of(map(times.__getitem__, rows), "q")
         cpus = numbers_of(map(cpus.__getitem__, rows), "i")
     kernel = {number for number, name in records.table.events.items() if name == "page_fault_kernel"}
-    is_kernel = numbers_of((types[row] in kernel for row in rows), "b")
+    is_kernel = numbers_of(map(kernel.__contains__, map(types.__getitem__, rows)), "b")
     return FaultColumns(times, cpus, pid, address, ip, code, is_kernel)
 
 

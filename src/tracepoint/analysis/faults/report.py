@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -125,9 +126,10 @@ class FaultReport(Report):
         """Yield what limits the figures: losses, missing events, faults of a recorder."""
         yield from super().notes()
         machine = self.machine
-        own = [tid for tid in set(machine.tid) if self.records.names.get(tid) in _RECORDERS]
+        n_of_tasks = Counter(machine.tid)
+        own = [tid for tid in n_of_tasks if self.records.names.get(tid) in _RECORDERS]
         if own:
-            n = sum(tid in own for tid in machine.tid)
+            n = sum(map(n_of_tasks.__getitem__, own))
             yield f"{counted(n, 'fault')} of {', '.join(map(self.records.task, own))}, which recorded"
         if machine.n_without_trap:
             calls = counted(machine.n_without_trap, "fault")

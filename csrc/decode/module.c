@@ -9,6 +9,7 @@
 #include "drain.h"
 #include "head.h"
 #include "sched_machine.h"
+#include "zstd.h"
 
 struct page {
 	struct tp_head head;
@@ -217,6 +218,11 @@ static PyMethodDef functions[] = {
 	{ "drain", tp_drain, METH_VARARGS,
 	  "drain(source, target, end, page_size, wait_ms, n_ring, counts, room): why it ended, and the error" },
 	{ "free_space", tp_free_space, METH_VARARGS, "free_space(handle, at, size): whether the file has a hole now" },
+	{ "zstd_version", tp_zstd_version, METH_NOARGS, "zstd_version(): of libzstd; empty where there is none" },
+	{ "zstd_context", tp_zstd_context, METH_NOARGS, "zstd_context(): for zstd_compress of one thread" },
+	{ "zstd_compress", tp_zstd_compress, METH_VARARGS,
+	  "zstd_compress(context, data, level): a frame; ValueError" },
+	{ "zstd_expand", tp_zstd_expand, METH_VARARGS, "zstd_expand(data, room): of frames; ValueError" },
 	TP_COLUMN_METHODS,
 	TP_SCHED_METHODS,
 	{ NULL, NULL, 0, NULL },

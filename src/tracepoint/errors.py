@@ -5,8 +5,7 @@ A message says what happened, to which thing, where, and what to try.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Diagnostic, Span
 

@@ -107,7 +107,7 @@ def kills(files: MountedFiles, job: dict) -> dict:
             n_writes += len(writes.read(source.randint(1, job["writes"])))
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        for report in restore_journals(journal_folder(), lambda: files):
+        for report in restore_journals(Path(journal_folder()), lambda: files):
             n_journals += 1
             n_changed += len(report.restored.changed)
             wrong += [[number, problem] for problem in report.restored.problems]
@@ -220,7 +220,7 @@ def latency(files: MountedFiles, job: dict) -> dict:
         _set_latency(open_tracefs(files))
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
-    reports = restore_journals(journal_folder(), lambda: files)
+    reports = restore_journals(Path(journal_folder()), lambda: files)
     after_kill = _difference(before, read_settings(files))
     with open_tracefs(files) as tracing:
         _set_latency(tracing)

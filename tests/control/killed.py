@@ -177,7 +177,7 @@ def remove_all() -> None:
 
 def restored(files) -> list[str]:
     """Restore as `tracepoint restore` does; return what is not as it was."""
-    reports = restore_journals(journal_folder(), lambda: files)
+    reports = restore_journals(Path(journal_folder()), lambda: files)
     found = [problem for report in reports for problem in report.restored.problems]
     found += [f"{path} is left" for path in TRACING.glob("instances/*")]
     found += [f"{path} is left" for path in journal_folder().glob("*.journal")]

@@ -28,8 +28,11 @@ for room in (control, decode, tracefile):
         __import__(module.name)
 for name in "list enable disable filter trigger hist record stream top restore read".split():
     main._load(main.COMMANDS[name])
-print(json.dumps(sorted({{m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)}})))
+import site
+modules = sorted({{m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)}})
+print(json.dumps({{"site": site.getsitepackages()[0], "modules": modules}}))
 """
+COMMAND = "import sys\nfrom tracepoint.cli.main import main\nsys.exit(main())\n"
 
 
 def python_files() -> dict[str, bytes]:
@@ -39,7 +42,8 @@ def python_files() -> dict[str, bytes]:
     done = subprocess.run(
         [program, "-I", "-S", "-B", "-c", script], capture_output=True, text=True, check=True
     )
-    modules = [Path(name) for name in json.loads(done.stdout)] + [ROOT / "src/tracepoint/__main__.py"]
+    told = json.loads(done.stdout)
+    modules = [Path(name) for name in told["modules"]] + [ROOT / "src/tracepoint/__main__.py"]
     files = {program: Path(program).read_bytes()}
     for path in modules:
         files.update(_module(path))
@@ -52,7 +56,9 @@ def python_files() -> dict[str, bytes]:
     files["/bin/python3"] = (
         f'#!/bin/sh\nPYTHONPATH={SITE} PYTHONDONTWRITEBYTECODE=1 exec {program} "$@"\n'.encode()
     )
-    files["/bin/tracepoint"] = b'#!/bin/sh\nexec /bin/python3 -m tracepoint "$@"\n'
+    # As pip installs a command: the interpreter without a shell before it, and the module by its path.
+    files["/bin/tracepoint"] = f"#!{program}\n{COMMAND}".encode()
+    files[f"{told['site']}/tracepoint.pth"] = f"{SITE}\n".encode()
     return files
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_enable_stays_and_disable_ends_it(run, files):
     assert files.read("set_event") == ""
     assert run("disable", "--remove")[0] == 0
     assert files.names("instances") == []
-    assert not list(journal_folder().glob("*"))
+    assert not list(Path(journal_folder()).glob("*"))
 
 
 def test_with_a_command_everything_comes_back(run, files):
@@ -130,7 +131,7 @@ def test_restore(run, files, monkeypatch):
     tracing.enable("sched")
     tracing.tracefs.journal.leave()
     assert "still runs" in run("restore")[2]
-    monkeypatch.setattr("tracepoint.control.restore.is_running", lambda head: False)
+    monkeypatch.setattr("tracepoint.control.journal.JournalHead.is_running", False)
     status, _, err = run("restore", "-v")
     assert status == 0
     assert "3 settings kept, 3 put back" in err

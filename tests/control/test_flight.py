@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +131,6 @@ def test_what_a_flight_refuses(files, tmp_path, capsys):  # noqa: F811
 def test_numbers_go_on_after_those_that_are_there(tmp_path):
     (tmp_path / "web.001.dat").touch()
     (tmp_path / "web.003.dat").touch()
-    names = numbered(tmp_path / "web.dat", replace=False)
-    assert [next(names).name for _ in range(2)] == ["web.002.dat", "web.004.dat"]
-    assert next(numbered(tmp_path / "web.dat", replace=True)).name == "web.001.dat"
+    names = numbered(str(tmp_path / "web.dat"), replace=False)
+    assert [Path(next(names)).name for _ in range(2)] == ["web.002.dat", "web.004.dat"]
+    assert Path(next(numbered(str(tmp_path / "web.dat"), replace=True))).name == "web.001.dat"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -96,7 +97,7 @@ def test_killed_at_any_write_even_while_restoring(tmp_path_factory, history, wor
 
 
 def _entries(journal):
-    return read_journal(journal.path) if journal.path.exists() else ({}, {})
+    return read_journal(journal.path) if Path(journal.path).exists() else (None, {})
 
 
 def _kill_at(files: FakeTracefs, moment: int, is_after: bool) -> None:
@@ -180,7 +181,7 @@ def test_journals_of_the_dead_are_restored_and_go(tmp_path, monkeypatch):
     (report,) = restore_journals(folder, lambda: files)
     assert "still runs" in report.message
     assert read_settings(files) != before
-    monkeypatch.setattr("tracepoint.control.restore.is_running", lambda head: False)
+    monkeypatch.setattr("tracepoint.control.journal.JournalHead.is_running", False)
     (report,) = restore_journals(folder, lambda: files)
     assert read_settings(files) == before
     assert list(folder.iterdir()) == []

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from control.test_record import LAYOUT, RecordedFake, array, files, pages_of, records_of  # noqa: F401
+from oracles import ROOT
 from tracepoint.cli.kernel.ending import EndingSignals
 from tracepoint.cli.main import main
 from tracepoint.cli.output import Output, StatusLine
@@ -155,7 +156,7 @@ def test_what_comes_after_a_limit_is_not_recorded(array, files, tmp_path):  # no
             time.sleep(0.01)
         seen.append(array.is_on)
 
-    told = array.record(tmp_path / "web.dat", during=load, max_bytes=100_000)
+    told = array.record(tmp_path / "web.dat", during=load, max_bytes=80_000)
     assert seen == [False]
     assert 0 < told.n_records < 4000
     assert array.is_on
@@ -352,3 +353,17 @@ def test_the_command_imports_little():
     words = [sys.executable, "-I", "-S", "-c", code, folder]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_a_recording_starts_without_what_takes_long_to_import():
+    script = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r})\n"
+        "import tracepoint.cli.main as main, tracepoint.cli.kernel.record\n"
+        "main.make_parser(['record', 'x']).parse_args('record x --seconds 1 -o x.dat'.split())\n"
+        "print(*sys.modules)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    slow = "dataclasses importlib.util inspect json pathlib queue shutil subprocess tarfile typing zlib zstandard"
+    assert set(slow.split()) & set(loaded) == set()

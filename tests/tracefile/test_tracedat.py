@@ -3,6 +3,7 @@
 import struct
 from contextlib import suppress
 from io import BytesIO
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,10 @@ from effort import examples
 from tracefile.making import GOLDEN, content_of, drained, everything, layout_of, tick, tick_format, written
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import DecodeError, TracepointError
+from tracepoint.layout.zstd import find_zstd_name
+from tracepoint.record.decode import DECODE
 from tracepoint.record.write import PageWriter
-from tracepoint.tracefile.compression import MAX_SECTION, codec_named, has_zstd
+from tracepoint.tracefile.compression import MAX_SECTION, compressor_named, decompressor_named, has_zstd
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.options import Option, OptionId, text_option
@@ -43,6 +46,7 @@ def test_version_7_of_trace_cmd_is_the_same_recording():
 
 def test_missing_library_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("tracepoint.layout.zstd._ZSTD_LIBRARIES", ())
+    monkeypatch.setattr("tracepoint.tracefile.compression.DECODE", None)
     with pytest.raises(TracepointError, match="pip install"):
         open_tracedat(GOLDEN / "cut.v7.zstd.dat")
 
@@ -353,14 +357,41 @@ def test_damaged_chunk_leaves_the_other_cpu(compression):
 @given(data=st.binary(max_size=2000), noise=st.binary(max_size=200), claimed=st.integers(0, 3000))
 @settings(max_examples=examples(60))
 def test_codecs_give_what_was_asked_for_or_an_error(name, data, noise, claimed):
-    codec = codec_named(name)
-    assert codec.expand(codec.compress(data), len(data)) == data
-    assert codec.expand(codec.compress_pages(data), len(data)) == data
+    _gives_what_was_asked_for(name, data, noise, claimed)
+
+
+@pytest.mark.skipif(DECODE is None or not DECODE.zstd_version(), reason="no libzstd.so.1, or no C module")
+@given(data=st.binary(max_size=2000), noise=st.binary(max_size=200), claimed=st.integers(0, 3000))
+@settings(max_examples=examples(60))
+def test_the_zstd_of_the_system_gives_what_was_asked_for_or_an_error(data, noise, claimed):
+    with mock.patch("tracepoint.tracefile.compression.find_zstd_name", return_value=""):
+        _gives_what_was_asked_for("zstd", data, noise, claimed)
+
+
+@pytest.mark.skipif(not find_zstd_name(), reason="no library for zstd: pip install zstandard")
+def test_without_a_c_module_the_library_compresses():
+    with mock.patch("tracepoint.tracefile.compression.DECODE", None):
+        _gives_what_was_asked_for("zstd", b"page" * 1000, b"", 0)
+
+
+def test_without_any_library_zstd_says_what_to_install():
+    with (
+        mock.patch("tracepoint.tracefile.compression.DECODE", None),
+        mock.patch("tracepoint.tracefile.compression.load_zstd", return_value=None),
+    ):
+        for find in (compressor_named, decompressor_named):
+            with pytest.raises(TracepointError, match="pip install zstandard"):
+                find("zstd")
+
+
+def _gives_what_was_asked_for(name, data, noise, claimed):
+    compress, expand = compressor_named(name).compress, decompressor_named(name).expand
+    assert expand(compress(data), len(data)) == data
     if claimed != len(data):
         with pytest.raises(DecodeError):
-            codec.expand(codec.compress(data), claimed)
+            expand(compress(data), claimed)
     with suppress(DecodeError):
-        assert len(codec.expand(noise, claimed)) == claimed
+        assert len(expand(noise, claimed)) == claimed
 
 
 def test_a_page_that_lies_is_damage_with_its_place():

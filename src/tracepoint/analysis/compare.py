@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from math import ceil
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.coverage import count_coverage
 from tracepoint.analysis.distribution import Bounds, Distribution
@@ -11,6 +11,7 @@ from tracepoint.analysis.registry import analyse
 from tracepoint.analysis.sections import DistributionSection, TableSection
 from tracepoint.analysis.summary import TraceSummary
 from tracepoint.analysis.top import TopK
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

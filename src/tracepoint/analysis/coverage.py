@@ -6,10 +6,11 @@ from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Bounds
 from tracepoint.decode.numbers import view_numbers
+from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 from tracepoint.record.page import LOST_UNKNOWN, add_lost
 from tracepoint.tracefile.recording import losses_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.decode.numbers import sort_numbers
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

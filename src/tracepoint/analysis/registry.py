@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.needs import MissingEvent
 from tracepoint.errors import TracepointError
+from tracepoint.named import NamedTuple
 from tracepoint.wording import no_such
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from itertools import combinations
 from math import comb, sqrt
 from random import Random
 from statistics import NormalDist, pstdev, variance
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Bounds
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from heapq import nlargest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

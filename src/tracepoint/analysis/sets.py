@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.compare import EXPLAINS, cliffs_delta, table_rates
 from tracepoint.analysis.coverage import Coverage
@@ -13,6 +13,7 @@ from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.resample import RISK, least_chance, mean_change
 from tracepoint.analysis.sections import MAX_ROWS, DistributionSection, Heading, TableSection, Unit
+from tracepoint.named import NamedTuple
 from tracepoint.record.page import add_lost
 from tracepoint.wording import counted
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.pairs import NO_ROW
 from tracepoint.decode.column import number_column
 from tracepoint.decode.numbers import count_up
+from tracepoint.named import NamedTuple
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
 

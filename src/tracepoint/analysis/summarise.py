@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.counted import COUNTED, COUNTED_KEYS, counted_summaries
 from tracepoint.analysis.recorded import EVENT_KEYS, event_summaries
 from tracepoint.analysis.sched.summary import SCHED_KEYS, sched_summaries
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.options import machine_name
 from tracepoint.wording import no_such
 

@@ -7,11 +7,12 @@ is called is imported.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import gc
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from tracepoint import __version__
 from tracepoint.cli import streams
@@ -28,9 +29,11 @@ from tracepoint.cli.status import (
 )
 from tracepoint.errors import LabError, TracefsError, TracepointError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
+    from typing import Any, NoReturn
 
     from _typeshed import SupportsWrite
 
@@ -47,8 +50,29 @@ class UsageError(Exception):
     """An invalid command line."""
 
 
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """argparse's, which imports `shutil` (2 ms) to ask how wide the terminal is, for each argument anew."""
+
+    def __init__(self, prog: str, **settings: Any) -> None:
+        super().__init__(prog, width=_help_width(), **settings)
+
+
+@functools.cache
+def _help_width() -> int:
+    """Return how wide a help text may be: less than COLUMNS, else than the terminal, else than 80."""
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isascii() and columns.isdigit() else 0
+    if not width:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            width = os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    return (width or 80) - 2
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, raising instead of exiting, so that errors look alike everywhere."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=HelpText, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Raise the error that argparse would print before it exits."""
@@ -103,7 +127,6 @@ def make_parser(words: Sequence[str]) -> Parser:
         description="Trace events, checked, laid out and simulated from their TRACE_EVENT() declaration.",
         epilog=example_text(tuple(COMMANDS[name].examples[0] for name in ("try", "check", "show")))
         + "\n\ntracepoint help COMMAND explains one command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -113,7 +136,9 @@ def make_parser(words: Sequence[str]) -> Parser:
         help="print the version, with -v the C modules in use, and exit",
     )
     add_output_arguments(parser)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", parser_class=Parser, prog=parser.prog
+    )
     chosen = _command_word(words)
     # Those of all commands take more time than many a command: they are for the help of the program.
     for name, command in COMMANDS.items() if chosen not in COMMANDS else [(chosen, COMMANDS[chosen])]:
@@ -122,7 +147,6 @@ def make_parser(words: Sequence[str]) -> Parser:
             help=command.summary,
             description=command.summary[0].upper() + command.summary[1:] + ".",
             epilog=(_MEANWHILE if command.meanwhile else "") + example_text(command.examples),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
             # A command can have a --help of its own.
             conflict_handler="resolve",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
-from typing import TYPE_CHECKING
 
 from tracepoint.wording import MAX_TRACE_SECONDS, read_seconds
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,6 +16,7 @@ MAX_SECONDS = 1e6
 # No letter, then the powers of 1024.
 _UNITS, _MAX_BYTES = " KMGT", 1 << 60
 _TIME = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
+_NO_NUMBER = float("nan")
 _SECONDS = {"": 1, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
@@ -49,7 +49,7 @@ def size(text: str) -> int:
     try:
         number = float(text[:-1] if unit > 0 else text) * 1024 ** max(unit, 0)
     except (ValueError, OverflowError):
-        number = math.nan
+        number = _NO_NUMBER
     if not 1 <= number <= _MAX_BYTES:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a size in bytes, such as 500000, 200M or 4G")
     return int(number)
@@ -64,7 +64,7 @@ def seconds(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        number = math.nan
+        number = _NO_NUMBER
     if not 0 <= number <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time in seconds from 0 to {MAX_SECONDS:g}")
     return number
@@ -80,7 +80,7 @@ def duration(text: str) -> float:
     try:
         number = float(digits) * _SECONDS[text[len(digits) :]]
     except (ValueError, KeyError):
-        number = math.nan
+        number = _NO_NUMBER
     if not 0 < number <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time, such as 500ms, 10s or 5m")
     return number

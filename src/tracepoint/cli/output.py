@@ -9,17 +9,19 @@ import sys
 import time
 from argparse import SUPPRESS
 from io import RawIOBase
-from typing import IO, TYPE_CHECKING, Any, Self, TextIO, TypeVar, cast
 
 from tracepoint.cli.streams import refusal
 from tracepoint.errors import TracepointError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
     from types import TracebackType
+    from typing import IO, Any, Self, TextIO, TypeVar
 
-_Thing = TypeVar("_Thing")
+    _Thing = TypeVar("_Thing")
+
 # All but what moves to the next line or column.
 _KEPT = re.compile(r"[^\n\t]+")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
@@ -79,7 +81,7 @@ class Output:
         if raw is None or is_terminal(self.stdout):
             raise TracepointError("stdout is a terminal, which cannot show this format: redirect it")
         self.stdout.flush()
-        return cast("IO[bytes]", _Stdout(raw))
+        return _Stdout(raw)  # type: ignore[return-value]
 
     def line(self, text: str = "") -> None:
         """Write one line of data to stdout."""

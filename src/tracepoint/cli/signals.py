@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from typing import TYPE_CHECKING, NoReturn
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
+    from typing import NoReturn
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import errno
 import os
-import select
 import threading
 from array import array
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tracepoint.control.files import PageSource
+    from tracepoint.control.operations import PageSource
 
 # The ring buffer wakes its reader where `buffer_percent` of it are full; kernels before 6.1 may forget to.
 _MOST_WAIT_MS, _FIRST_WAIT_MS = 100, 20
@@ -82,6 +82,8 @@ def drain_slowly(
     source: PageSource, target: int, plan: DrainPlan, n_ring: int, moved: MovedPages
 ) -> tuple[DrainEnd, int]:
     """Do what `drain` does with one read and one write a page: what the C module must do too."""
+    import select  # noqa: PLC0415 - the C module needs none
+
     end = select.poll()
     end.register(plan.end, select.POLLIN)
     is_ended, wait_ms, n_since = False, _FIRST_WAIT_MS, 0

@@ -1,7 +1,4 @@
-"""The few operations on files of tracefs, as one small object.
-
-Everything else in this room works on a `Files`, so that tests can replace it with a fake tracefs.
-"""
+"""A tracefs that is mounted: where it is, and the operations on its files."""
 
 from __future__ import annotations
 
@@ -9,16 +6,18 @@ import errno
 import os
 import re
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from tracepoint.errors import TracefsNotFound
 from tracepoint.layout.corefile import core_offset
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import BinaryIO
 
-MOUNTS = Path("/proc/mounts")
+    from tracepoint.control.operations import PageSource
+
+MOUNTS = "/proc/mounts"
 _READ_SIZE = 1 << 16
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 HOW_TO_MOUNT = (
@@ -26,68 +25,15 @@ HOW_TO_MOUNT = (
 )
 
 
-KALLSYMS, KCORE, MODULES = Path("/proc/kallsyms"), Path("/proc/kcore"), Path("/proc/modules")
+KALLSYMS, KCORE, MODULES = "/proc/kallsyms", "/proc/kcore", "/proc/modules"
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
-
-
-class PageSource(Protocol):
-    """An open `trace_pipe_raw`."""
-
-    @property
-    def handle(self) -> int | None:
-        """The file descriptor; None where it is no file of this process."""
-
-    def read(self, size: int) -> bytes:
-        """Return the next page of `size` bytes, nothing when there is none now; OSError.
-
-        ESRCH says that the process that made the pages has ended, and everything with it.
-        """
-
-    def close(self) -> None:
-        """Close it; until then its instance cannot be removed."""
-
-
-class Files(Protocol):
-    """What tracefs is asked to do; paths are relative to the mount, every failure is an OSError."""
-
-    root: str
-
-    def read(self, path: str) -> str:
-        """Return the content of a file."""
-
-    def write(self, path: str, text: str, *, truncate: bool = False) -> None:
-        """Open a file for appending (or truncating) and write the text; an empty one only opens."""
-
-    def names(self, path: str) -> list[str]:
-        """Return the names in a folder, sorted."""
-
-    def exists(self, path: str) -> bool:
-        """Return whether a file or folder exists."""
-
-    def make_folder(self, path: str) -> None:
-        """Make a folder; only `instances` takes any."""
-
-    def remove_folder(self, path: str) -> None:
-        """Remove a folder that `make_folder` made."""
-
-    def open_pages(self, path: str) -> PageSource:
-        """Open a `trace_pipe_raw`, whose pages are consumed by reading."""
-
-    def kallsyms(self) -> str:
-        """Return the kernel's symbols, as /proc/kallsyms has them; empty when that is not there."""
-
-    def modules(self) -> str:
-        """Return what /proc/modules says: where that has changed, the symbols have too."""
-
-    def variables(self, names: Iterable[str], kallsyms: str) -> dict[str, int]:
-        """Return the kernel's variables of 8 bytes that can be read; none for what is not a kernel."""
 
 
 class MountedFiles:
     """A tracefs that is mounted at `root`."""
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = str(root)
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = os.fspath(root)
 
     def read(self, path: str) -> str:
         """Return the content of a file; bytes that are not UTF-8 are kept as surrogates."""
@@ -121,23 +67,23 @@ class MountedFiles:
 
     def names(self, path: str) -> list[str]:
         """Return the names in a folder, sorted."""
-        return sorted(item.name for item in Path(self.root, path).iterdir())
+        return sorted(os.listdir(f"{self.root}/{path}"))
 
     def exists(self, path: str) -> bool:
         """Return whether a file or folder exists."""
         try:
-            os.stat(f"{self.root}/{path}")  # noqa: PTH116 (a hot path)
+            os.stat(f"{self.root}/{path}")
         except (FileNotFoundError, NotADirectoryError):
             return False
         return True
 
     def make_folder(self, path: str) -> None:
         """Make a folder."""
-        Path(self.root, path).mkdir()
+        os.mkdir(f"{self.root}/{path}")
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder."""
-        Path(self.root, path).rmdir()
+        os.rmdir(f"{self.root}/{path}")
 
     def open_pages(self, path: str) -> PageSource:
         """Open a `trace_pipe_raw`; its reads never wait."""
@@ -155,15 +101,18 @@ class MountedFiles:
         """Read variables in the kernel's memory, which only root may do, and not where it is locked down."""
         places = {name: place for name in names if (place := _place(name, kallsyms))}
         try:
-            with KCORE.open("rb", buffering=0) as core:
+            with open(KCORE, "rb", buffering=0) as core:
                 head = core.read(_READ_SIZE)
                 return dict(_read_words(core, head, places))
         except OSError:
             return {}
 
 
-def _content(path: Path) -> str:
-    return path.read_bytes().decode(errors="surrogateescape") if path.exists() else ""
+def _content(path: str) -> str:
+    if not os.path.exists(path):
+        return ""
+    with open(path, "rb") as stream:
+        return stream.read().decode(errors="surrogateescape")
 
 
 def _place(name: str, kallsyms: str) -> int:
@@ -222,7 +171,8 @@ def find_mount(mounts: str) -> str:
 
 def find_files() -> MountedFiles:
     """Return the tracefs of this machine; raises TracefsNotFound."""
-    root = find_mount(MOUNTS.read_text(errors="surrogateescape")) if MOUNTS.exists() else ""
-    if not root or not Path(root).is_dir():
+    mounts = _content(MOUNTS)
+    root = find_mount(mounts) if mounts else ""
+    if not root or not os.path.isdir(root):
         raise TracefsNotFound(HOW_TO_MOUNT)
     return MountedFiles(root)

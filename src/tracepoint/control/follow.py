@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ class FollowedArray(Followed):
             facts = RecordedFacts.read(array)
             read = array.tracefs.read
             formats = {name: read(f"events/{name.replace(':', '/')}/format") for name in enabled}
-            facts.save(Path(folder), formats)
+            facts.save(folder, formats)
             self._pages: dict[int, LiveSource] = {}
             for cpu in array.buffer_bytes:
                 path = f"{array.prefix}per_cpu/{cpu}/trace_pipe_raw"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
-
 from tracepoint.control.limits import RecordLimits
 from tracepoint.control.names import expand
 from tracepoint.control.record import record
@@ -11,10 +9,12 @@ from tracepoint.control.settings import SNAPSHOT_ALLOCATED, capture, chosen
 from tracepoint.errors import TracefsError
 from tracepoint.wording import tail
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     import threading
     from collections.abc import Callable, Iterable
+    from typing import Self
 
     from tracepoint.control.events import SystemControl, TracefsEvent
     from tracepoint.control.follow import FollowedArray

@@ -6,8 +6,6 @@ import contextlib
 import os
 import time
 from array import array as numbers
-from bisect import bisect_right
-from typing import TYPE_CHECKING
 
 from tracepoint.control.drain import DrainEnd, DrainPlan
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
@@ -15,9 +13,8 @@ from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.recording import CpuStats, read_stats, stats_options, version_option
 from tracepoint.tracefile.write import write_tracedat
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tracepoint.control.facts import Description
     from tracepoint.control.reader import CpuReader
     from tracepoint.record.layout import PageLayout
@@ -34,7 +31,7 @@ class RecordedPart:
     come into one file.  `n_moving` readers have not left it; `cpus` are set by who makes them.
     """
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: str) -> None:
         self.folder = _made_folder(target)
         self.cpus: list[CpuReader] = []
         self.n_moving = 0
@@ -50,29 +47,31 @@ class RecordedPart:
         self.end()
         os.close(self._end)
         with contextlib.suppress(FileNotFoundError):
-            for path in self.folder.iterdir():
-                path.unlink()
-            self.folder.rmdir()
+            for path in self._paths():
+                os.unlink(path)
+            os.rmdir(self.folder)
 
     def prepare(self, layout: PageLayout, room: int, share: int) -> None:
         """Say how much may be moved, and keep the space that a full disk needs to complete the file."""
         self._layout = layout
         self._plan = DrainPlan(layout.page_size, self._end, numbers("q", [room]))
         self._share = share
-        with (self.folder / _RESERVE).open("wb") as stream:
+        with open(f"{self.folder}/{_RESERVE}", "wb") as stream:
             os.posix_fallocate(stream.fileno(), 0, RESERVED_BYTES)
 
     def share_texts(self, other: RecordedPart) -> None:
         """Put the texts that describe this part into the folder of another one too."""
         spools = {cpu.spool for cpu in self.cpus}
-        for path in self.folder.iterdir():
-            if path.name == _RESERVE or path in spools:
+        for path in self._paths():
+            name = os.path.basename(path)
+            if name == _RESERVE or path in spools:
                 continue
             try:
-                os.link(path, other.folder / path.name)
+                os.link(path, f"{other.folder}/{name}")
             except OSError:
                 # A file system without links.
-                (other.folder / path.name).write_bytes(path.read_bytes())
+                with open(path, "rb") as source, open(f"{other.folder}/{name}", "wb") as copy:
+                    copy.write(source.read())
 
     def collect(self, reader: CpuReader) -> None:
         """Move pages of one CPU until this part ends."""
@@ -90,6 +89,8 @@ class RecordedPart:
 
     def leave_out_old(self, newest_ns: int) -> None:
         """Leave out pages that end before the newest time: each ends where the next one begins."""
+        from bisect import bisect_right  # noqa: PLC0415 - for flight recorders only
+
         found = [(cpu, cpu.stamps(self._layout)) for cpu in self.cpus if cpu.moved.n_pages]
         begin = max((times[-1] for _, times in found), default=0) - newest_ns
         for cpu, times in found:
@@ -115,25 +116,28 @@ class RecordedPart:
                 problem = f"{one.error.strerror}; {lost} pages of records were lost with that"
         return problem
 
-    def write(self, description: Description, compression: str) -> Path:
+    def write(self, description: Description, compression: str) -> str:
         """Write the trace.dat into the folder and return its path.
 
         What it is made of stays until it is complete, so that a kill leaves the one or the other, unless the
         disk has no room for both.
         """
         disk = os.statvfs(self.folder)
-        n_needed = sum(path.stat().st_size for path in self.folder.iterdir()) + RESERVED_BYTES
+        n_needed = sum(os.stat(path).st_size for path in self._paths()) + RESERVED_BYTES
         is_short = disk.f_bavail * disk.f_frsize < n_needed
-        for path in self.folder.iterdir() if is_short else ():
+        for path in self._paths() if is_short else ():
             if path not in {cpu.spool for cpu in self.cpus}:
-                path.unlink()
+                os.unlink(path)
         # Not a name of a recording: after a kill the pages beside it are the recording.
-        written = self.folder / "trace.dat.part"
-        with written.open("wb") as stream:
+        written = f"{self.folder}/trace.dat.part"
+        with open(written, "wb") as stream:
             write_tracedat(stream, self._content(description, is_short), compression=compression)
             stream.flush()
             os.fsync(stream.fileno())
         return written
+
+    def _paths(self) -> list[str]:
+        return [f"{self.folder}/{name}" for name in os.listdir(self.folder)]
 
     def _content(self, description: Description, releases: bool) -> TraceContent:
         facts = description.facts
@@ -174,11 +178,12 @@ class RecordedPart:
         return tuple(made)
 
 
-def _made_folder(target: Path) -> Path:
+def _made_folder(target: str) -> str:
     """Make a folder of a new name next to a file, for this user only."""
     while True:
         # Not `tempfile`: that imports more than a recording does otherwise.
-        folder = target.with_name(f".{target.name[:60]}.{os.urandom(6).hex()}")
+        parent, name = os.path.split(target)
+        folder = os.path.join(parent, f".{name[:60]}.{os.urandom(6).hex()}")
         with contextlib.suppress(FileExistsError):
-            folder.mkdir(0o700)
+            os.mkdir(folder, 0o700)
             return folder

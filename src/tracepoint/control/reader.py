@@ -5,19 +5,18 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from typing import TYPE_CHECKING
 
 from tracepoint.control.drain import DrainEnd, MovedPages, drain, free_space
 from tracepoint.decode.counting import IdCounts
 from tracepoint.tracefile.recording import read_stats
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader, FileIO
-    from pathlib import Path
 
     from tracepoint.control.drain import DrainPlan
-    from tracepoint.control.files import PageSource
+    from tracepoint.control.operations import PageSource
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
 
@@ -37,7 +36,7 @@ class CpuReader:
     """
 
     def __init__(
-        self, number: int, source: PageSource, spool: Path, n_ring: int, before: dict[str, int]
+        self, number: int, source: PageSource, spool: str, n_ring: int, before: dict[str, int]
     ) -> None:
         self.number, self.source, self.spool, self.n_ring = number, source, spool, n_ring
         self.before, self.after = before, ""
@@ -60,10 +59,12 @@ class CpuReader:
         except OSError as error:
             self.end, self.error = DrainEnd.TARGET, error
 
-    def following(self, folder: Path) -> CpuReader:
+    def following(self, folder: str) -> CpuReader:
         """Return the reader that goes on where this one ends, with a file in another folder."""
         before = read_stats(self.after) if self.after else self.before
-        return CpuReader(self.number, self.source, folder / self.spool.name, self.n_ring, before)
+        return CpuReader(
+            self.number, self.source, f"{folder}/{os.path.basename(self.spool)}", self.n_ring, before
+        )
 
     def stats_since(self) -> str:
         """Return the text of `stats` after the recording, its counts from the beginning of it on."""
@@ -82,14 +83,14 @@ class CpuReader:
         """Return the times at which the pages begin, in the clock of the recording."""
         from tracepoint.tracefile.order import stamps_of  # noqa: PLC0415 - for flight recorders only
 
-        with self.spool.open("rb") as stream:
+        with open(self.spool, "rb") as stream:
             return stamps_of(_mapped(stream), layout)
 
     def count(self, layout: PageLayout) -> dict[int, int]:
         """Return the records of each event id in the pages; keep their sum, and what heads say was lost."""
         if not self.n_saved:
             return {}
-        with self.spool.open("rb") as stream:
+        with open(self.spool, "rb") as stream:
             counts = IdCounts()
             heads = counts.add(_mapped(stream)[self.n_old * layout.page_size :], layout).heads
         found = counts.by_id()
@@ -104,7 +105,7 @@ class CpuReader:
         step = max(n_pages, 1) * layout.page_size
         if not self.n_saved:
             return
-        with self.spool.open("r+b", buffering=0) as stream:
+        with open(self.spool, "r+b", buffering=0) as stream:
             # Unmapped with its last part: who takes the parts may hold one when it fails.
             data = _mapped(stream)
             for at in range(self.n_old * layout.page_size, self.moved.n_pages * layout.page_size, step):

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import queue
+import os
 import threading
 import time
-from typing import TYPE_CHECKING, Self
 
 from tracepoint.control.drain import DrainEnd
 from tracepoint.control.facts import Description
 from tracepoint.control.part import RecordedPart
 from tracepoint.control.reader import CpuReader
-from tracepoint.control.status import watching
 from tracepoint.decode.found import NO_ID
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.tracefile.recording import Recording, read_stats
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from typing import Self
 
     from tracepoint.control.array import ArrayFiles
-    from tracepoint.control.files import PageSource
     from tracepoint.control.limits import RecordLimits
+    from tracepoint.control.operations import PageSource
     from tracepoint.control.status import RecordStatus
 
 _NO_LIMIT = 1 << 62
@@ -34,17 +33,24 @@ _SHARED = 8
 
 
 class Readers:
-    """What reads an array, and the parts that it makes: one, or with `goes_on` as many as there are to fill.
+    """What reads an array, and the parts that it makes: one, or with `finished` as many as there are to fill.
 
     As a context manager it closes what it reads, and removes the parts.  `finished` gets each part that no
-    reader moves pages to any more.
+    reader moves pages to any more, from the last of them.
     """
 
-    def __init__(self, array: ArrayFiles, target: Path, *, starts: bool, goes_on: bool = False) -> None:
+    def __init__(
+        self,
+        array: ArrayFiles,
+        target: str,
+        *,
+        starts: bool,
+        finished: Callable[[RecordedPart], None] | None = None,
+    ) -> None:
         self.array, self.target = array, target
-        self.starts, self.goes_on = starts, goes_on
+        self.starts, self.goes_on = starts, finished is not None
         self.description = Description(array)
-        self.finished: queue.SimpleQueue[RecordedPart | None] = queue.SimpleQueue()
+        self._finished = finished
         self.is_cut = False
         # A reader, or who saves the parts, cannot go on.
         self.has_stopped = False
@@ -80,7 +86,7 @@ class Readers:
             self._opened.callback(self._close, source)
             n_ring = size // facts.layout.data_size + 2
             before = read_stats(self._stats(cpu))
-            part.cpus.append(CpuReader(int(cpu[3:]), source, part.folder / cpu, n_ring, before))
+            part.cpus.append(CpuReader(int(cpu[3:]), source, f"{part.folder}/{cpu}", n_ring, before))
         self._n_alive = part.n_moving = len(part.cpus)
         if self.goes_on:
             self.make_spare()
@@ -95,10 +101,19 @@ class Readers:
             # The time of the first part does not count what was done before.
             part.began = time.monotonic()
             self.has_begun.set()
-            with watching(self._stats, sizes, lambda: self.n_bytes, watch):
+            with self._watched(sizes, watch):
                 limits.wait(lambda: self.has_stopped or (limits.while_on and not self.array.is_on))
         finally:
             self._end(threads)
+
+    def _watched(
+        self, sizes: dict[str, int], watch: Callable[[RecordStatus], None] | None
+    ) -> contextlib.AbstractContextManager[None]:
+        if watch is None:
+            return contextlib.nullcontext()
+        from tracepoint.control.status import watching  # noqa: PLC0415 - without a terminal nobody looks
+
+        return watching(self._stats, sizes, lambda: self.n_bytes, watch)
 
     def make_spare(self) -> None:
         """Make the next part before a reader needs it: that takes long enough for a ring buffer to fill."""
@@ -117,7 +132,7 @@ class Readers:
         self.has_stopped = True
 
     def save(
-        self, part: RecordedPart, target: Path, compression: str, check: Callable[[Path], None]
+        self, part: RecordedPart, target: str, compression: str, check: Callable[[str], None]
     ) -> Recording:
         """Write a part that is finished as a file, and remove it; `check` may refuse the target."""
         for one in part.cpus:
@@ -127,7 +142,7 @@ class Readers:
         self._describe(part)
         written = part.write(self.description, compression)
         check(target)
-        written.replace(target)
+        os.replace(written, target)
         return Recording(target, part.stats(self.is_cut), self.is_cut, part.problem)
 
     def is_empty(self, part: RecordedPart) -> bool:
@@ -218,8 +233,8 @@ class Readers:
 
     def _leave(self, part: RecordedPart) -> None:
         part.n_moving -= 1
-        if not part.n_moving:
-            self.finished.put(part)
+        if not part.n_moving and self._finished is not None:
+            self._finished(part)
 
     def _end(self, threads: list[threading.Thread]) -> None:
         """Read the rest with the array off: reading makes events too, when system calls are traced."""

@@ -7,16 +7,15 @@ way where the disk is nearly full, and gets its name only when it is complete.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+import os
 
 from tracepoint.control.readers import Readers
 from tracepoint.control.recording import check_target
 from tracepoint.errors import TracepointError
-from tracepoint.tracefile.compression import codec_named
+from tracepoint.tracefile.compression import compressor_named
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from tracepoint.control.array import ArrayFiles
@@ -49,8 +48,8 @@ def record(
     wrong argument and for a file that cannot be written, of which nothing is left then.
     """
     limits.check()
-    codec_named(compression)
-    target = Path(path)
+    compressor_named(compression)
+    target = os.fspath(path)
     try:
         check_target(target, replace=replace)
         with Readers(array, target, starts=starts) as readers:

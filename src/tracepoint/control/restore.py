@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.control.journal import is_of_this_boot, is_running, read_journal
+from tracepoint.control.journal import read_journal
 from tracepoint.control.restored import Restored
 from tracepoint.control.settings import (
     INSTANCE_MADE,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from tracepoint.control.files import Files
+    from tracepoint.control.operations import Files
 
 _BUSY_TRIES = 20
 _BUSY_SECONDS = 0.05
@@ -292,9 +292,9 @@ def restore_journals(folder: Path, open_files: Callable[[], Files]) -> list[Jour
         return []
     for path in sorted(folder.glob("*.journal"), key=lambda path: path.stat().st_mtime_ns, reverse=True):
         head, entries = read_journal(path)
-        if is_running(head):
-            reports.append(JournalReport(path, f"process {head.get('pid')} still runs: left alone"))
-        elif head and not is_of_this_boot(head):
+        if head is not None and head.is_running:
+            reports.append(JournalReport(path, f"process {head.pid} still runs: left alone"))
+        elif head is not None and not head.is_of_this_boot:
             path.unlink(missing_ok=True)
             reports.append(JournalReport(path, "from before the last boot: dropped"))
         else:

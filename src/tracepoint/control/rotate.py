@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import queue
 import threading
 import time
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.control.readers import Readers
 from tracepoint.control.recording import check_target, numbered
 from tracepoint.errors import TracepointError
-from tracepoint.tracefile.compression import codec_named
+from tracepoint.tracefile.compression import compressor_named
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator
 
     from tracepoint.control.array import ArrayFiles
     from tracepoint.control.limits import RecordLimits, Rotation
+    from tracepoint.control.part import RecordedPart
     from tracepoint.control.status import RecordStatus
     from tracepoint.tracefile.recording import Recording
 
@@ -47,12 +49,12 @@ def record_files(
     """
     limits.check()
     rotation.check(limits)
-    codec_named(compression)
-    target = Path(path)
+    compressor_named(compression)
+    target = os.fspath(path)
     check_target(target, replace=True)
     saver = _Saver(numbered(target, replace=replace), rotation.n_kept, compression, tell)
     try:
-        with Readers(array, target, starts=starts, goes_on=True) as readers:
+        with Readers(array, target, starts=starts, finished=saver.finished.put) as readers:
             over = threading.Event()
             threads = [threading.Thread(target=saver.save_all, args=(readers,), daemon=True)]
             if rotation.seconds is not None:
@@ -64,7 +66,7 @@ def record_files(
                 readers.collect(limits, watch)
             finally:
                 over.set()
-                readers.finished.put(None)
+                saver.finished.put(None)
                 for thread in threads:
                     thread.join()
     except OSError as error:
@@ -88,14 +90,15 @@ class _Saver:
     """What writes parts that are finished, and removes the oldest files."""
 
     def __init__(
-        self, names: Iterator[Path], n_kept: int, compression: str, tell: Callable[[Recording], None]
+        self, names: Iterator[str], n_kept: int, compression: str, tell: Callable[[Recording], None]
     ) -> None:
         self.saved: list[Recording] = []
+        self.finished: queue.SimpleQueue[RecordedPart | None] = queue.SimpleQueue()
         self.error: OSError | TracepointError | None = None
         self._names, self._n_kept, self._compression, self._tell = names, n_kept, compression, tell
-        self._kept: deque[Path] = deque()
+        self._kept: deque[str] = deque()
 
-    def result(self, target: Path) -> tuple[Recording, ...]:
+    def result(self, target: str) -> tuple[Recording, ...]:
         """Return what was saved; raises TracepointError where something could not be."""
         if self.error is None:
             return tuple(self.saved)
@@ -107,7 +110,7 @@ class _Saver:
     def save_all(self, readers: Readers) -> None:
         """Save each part that is finished until there are no more."""
         try:
-            while (part := readers.finished.get()) is not None:
+            while (part := self.finished.get()) is not None:
                 # Where the end comes when a part has just ended, the next one has nothing.
                 if not (part.is_last and self.saved and readers.is_empty(part)):
                     self._keep(readers.save(part, next(self._names), self._compression, lambda _: None))
@@ -119,7 +122,8 @@ class _Saver:
 
     def _keep(self, saved: Recording) -> None:
         self.saved.append(saved)
-        self._kept.append(saved.path)
+        self._kept.append(saved.name)
         self._tell(saved)
         while self._n_kept and len(self._kept) > self._n_kept:
-            self._kept.popleft().unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._kept.popleft())

@@ -8,7 +8,6 @@ import itertools
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, Self
 
 from tracepoint.control.files import find_files
 from tracepoint.control.instance import TraceArray, TracefsInstance
@@ -17,12 +16,13 @@ from tracepoint.control.restored import Restored
 from tracepoint.control.tracefs import Tracefs
 from tracepoint.errors import TracefsError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import FrameType
+    from typing import Self
 
-    from tracepoint.control.files import Files
+    from tracepoint.control.operations import Files
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NUMBERS = itertools.count(1)
@@ -110,7 +110,7 @@ class TracefsSession(TraceArray):
 
 
 def open_tracefs(
-    files: Files | None = None, *, journal: Path | None = None, keeps_journal: bool = True
+    files: Files | None = None, *, journal: str | os.PathLike[str] | None = None, keeps_journal: bool = True
 ) -> TracefsSession:
     """Return the tracefs of the running kernel, found through /proc/mounts.
 
@@ -146,6 +146,6 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
-def _not_restored(restored: Restored, path: Path | None) -> str:
+def _not_restored(restored: Restored, path: str | None) -> str:
     lines = "\n".join(f"  {problem}" for problem in restored.problems)
     return f"not everything could be put back (`tracepoint restore` tries again from {path}):\n{lines}"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tracepoint.control.files import Files
+    from tracepoint.control.operations import Files
 
 # Files of a trace array (the top level or an instance) that are settings.
 ARRAY_SETTINGS = (

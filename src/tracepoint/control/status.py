@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import TracepointError
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.recording import read_stats
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -68,16 +69,13 @@ def watching(
     read_cpu: Callable[[str], str],
     sizes: Mapping[str, int],
     n_bytes: Callable[[], int],
-    watch: Callable[[RecordStatus], None] | None,
+    watch: Callable[[RecordStatus], None],
 ) -> Iterator[None]:
-    """Call `watch` every second in a thread of its own; nothing without one.
+    """Call `watch` every second in a thread of its own.
 
     `read_cpu` gives the text of per_cpu/CPU/stats, `sizes` has the bytes of each ring buffer, and `n_bytes`
     says how much is saved.
     """
-    if watch is None:
-        yield
-        return
     over = threading.Event()
     thread = threading.Thread(target=_watch, args=(read_cpu, sizes, n_bytes, watch, over), daemon=True)
     thread.start()

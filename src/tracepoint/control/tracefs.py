@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
 
 from tracepoint.control.settings import INSTANCE_MADE, capture, read_instance, split_array, touched_by
 from tracepoint.errors import TracefsError, TracefsNotFound, TracefsPermission
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tracepoint.control.files import Files
     from tracepoint.control.journal import Journal
+    from tracepoint.control.operations import Files
 
 HOW_TO_BE_ALLOWED = (
     "tracefs belongs to root: run as root, or let a group in with "

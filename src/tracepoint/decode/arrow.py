@@ -5,9 +5,10 @@ The formats are those of https://arrow.apache.org/docs/format/CDataInterface.htm
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.decode.plan import ColumnKind
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from array import array
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from tracepoint.decode.found import N_IDS, NO_ID, Found, HeadFacts
 from tracepoint.record.decode import DECODE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer

@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.decode.column import Column
 from tracepoint.decode.counting import IdCounts, layout_numbers
@@ -25,8 +25,9 @@ from tracepoint.decode.rows import (
     merge_slowly,
 )
 from tracepoint.decode.threads import call_each
+from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
-from tracepoint.tracefile.compression import codec_named
+from tracepoint.tracefile.compression import decompressor_named
 from tracepoint.tracefile.order import PageOrder, samples_go_back
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Window, shown_time, stamp_window
 
@@ -75,7 +76,7 @@ def _blocks(part: CpuData) -> Iterator[tuple[Buffer, int]]:
     """Yield the pages of a part and where they stand in the file."""
     if part.codec is not None:
         # A decompressor serves one thread at a time.
-        part = replace(part, codec=codec_named(part.codec.name))
+        part = replace(part, codec=decompressor_named(part.codec.name))
     yield from part.blocks_at()
 
 

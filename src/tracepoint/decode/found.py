@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from tracepoint.named import NamedTuple
 
 #: For a record that is too short to say which event it is.
 NO_ID = -1

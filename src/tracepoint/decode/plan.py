@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.record.field import element_type, is_bitmask, is_text
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.selection import unknown_name
+from tracepoint.named import NamedTuple
 from tracepoint.record.field import field_values
 from tracepoint.wording import one_line
 

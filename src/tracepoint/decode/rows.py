@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from tracepoint.decode.found import NO_ID, Found, HeadFacts
+from tracepoint.named import NamedTuple
 from tracepoint.record.page import walk_pages
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, signed_time
 

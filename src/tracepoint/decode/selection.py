@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import NamedTuple
 
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import ALL_TIMES, Window
 
 #: The system in the name of an event whose format the recording does not have.

@@ -8,9 +8,10 @@ interrupts, which may be between the two, have other flags.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.decode.rows import Row
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import signed_time
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, sum_counts
 from tracepoint.decode.found import NO_ID
@@ -14,6 +14,7 @@ from tracepoint.decode.names import names_by_id
 from tracepoint.decode.selection import unknown_name
 from tracepoint.decode.threads import n_threads
 from tracepoint.errors import DecodeError
+from tracepoint.named import NamedTuple
 from tracepoint.record.page import add_lost
 from tracepoint.record.pages import read_pages
 from tracepoint.tracefile.filebytes import read_at

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.fleet.inputs import is_remote
 from tracepoint.fleet.result import BLOCK, merge_results
 from tracepoint.fleet.work import run_job
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

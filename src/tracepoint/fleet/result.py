@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tracepoint.analysis.summary import TraceSummary, merge_groups
 from tracepoint.errors import TracepointError
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tracepoint.analysis.summarise import summarise_by
 from tracepoint.decode.trace import open_trace
 from tracepoint.errors import TracepointError
 from tracepoint.fleet.inputs import host_in_path, local_file
 from tracepoint.fleet.result import FleetResult, Unread
+from tracepoint.named import NamedTuple
 
 
 class Job(NamedTuple):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import enum
 import struct
-from typing import NamedTuple
 
 from tracepoint.errors import LayoutError
+from tracepoint.named import NamedTuple
 
 _MAGIC = 0xEB9F
 # Magic number, version, flags and length of the header, in either byte order.

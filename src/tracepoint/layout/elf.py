@@ -7,10 +7,10 @@ nothing: every offset and size is checked against the data before it is used.
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 from tracepoint.errors import LayoutError
 from tracepoint.layout.abi import Abi
+from tracepoint.named import NamedTuple
 
 _SHT_SYMTAB, _SHT_RELA, _SHT_NOBITS, _SHT_REL, _SHT_SYMTAB_SHNDX = 2, 4, 8, 9, 18
 _SHN_UNDEF, _SHN_LORESERVE, _SHN_XINDEX = 0, 0xFF00, 0xFFFF

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import LayoutError
 from tracepoint.layout.elf import Address, Elf
 from tracepoint.layout.evals import EvalMap
 from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat
+from tracepoint.named import NamedTuple
 from tracepoint.source.text import decode
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ guessed size would put every later field in the wrong place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.errors import LayoutError, SourceError
 from tracepoint.layout.kernel_structs import kernel_struct
@@ -15,6 +15,7 @@ from tracepoint.layout.kernel_types import CONSTANTS
 from tracepoint.layout.structs import Placed, StructLayout, lay_out
 from tracepoint.model.origin import Code
 from tracepoint.model.origins import code_of
+from tracepoint.named import NamedTuple
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.constants import constant_value

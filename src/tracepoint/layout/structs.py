@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.errors import LayoutError
+from tracepoint.named import NamedTuple
 from tracepoint.source.ctype import CType
 
 if TYPE_CHECKING:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracepoint.errors import LayoutError
+from tracepoint.named import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 _MAX_WINDOW = 1 << 27
 _STEP = 1 << 10
@@ -32,6 +33,8 @@ class Zstd(NamedTuple):
 
 def find_zstd_name() -> str:
     """Return the module name of the library for zstd that is installed; empty without one."""
+    from importlib.util import find_spec  # noqa: PLC0415 - most uses find what the system has
+
     for name in _ZSTD_LIBRARIES:
         try:
             if find_spec(name) is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.lsp.outline import Word, declared
 from tracepoint.model.event import BareTracepoint
@@ -17,6 +17,7 @@ from tracepoint.model.vocabulary import (
     DECLARING_MACROS,
     EVENT_MACROS,
 )
+from tracepoint.named import NamedTuple
 from tracepoint.source.brackets import read_macro_arguments
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile

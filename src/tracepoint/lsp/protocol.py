@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -15,6 +15,7 @@ from tracepoint.diagnostics import Severity
 from tracepoint.lsp.definition import called
 from tracepoint.lsp.positions import Positions
 from tracepoint.lsp.project import KnownKernels
+from tracepoint.named import NamedTuple
 from tracepoint.source.text import decode
 
 if TYPE_CHECKING:

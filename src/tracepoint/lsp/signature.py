@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.model.event import Event
 from tracepoint.model.vocabulary import DECLARING_MACROS, FIELD_MACROS
+from tracepoint.named import NamedTuple
 from tracepoint.source.brackets import split_arguments
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
 from tracepoint.lsp.definition import called, declaration_of
 from tracepoint.lsp.mentions import declared_in, is_name, mentioned_in, named_at, named_event
 from tracepoint.lsp.outline import field_at, word_at
 from tracepoint.lsp.project import files_naming, pasted_call
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from lsprotocol import types

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fnmatch import filter as filter_names
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tracepoint.errors import PlaceError, SourceError
+from tracepoint.named import NamedTuple
 from tracepoint.source import ast
 from tracepoint.source.brackets import match_brackets, split_macro_arguments
 from tracepoint.source.cexpr import parse_expression

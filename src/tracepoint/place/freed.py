@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.place.functions import find_functions
 from tracepoint.place.statements import StatementKind, StatementSpan
 from tracepoint.place.variables import split_commas

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
+from tracepoint.named import NamedTuple
 from tracepoint.source.closure import SharedFiles
 from tracepoint.source.text import SourceFile
 

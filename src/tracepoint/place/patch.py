@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
+from tracepoint.named import NamedTuple
 from tracepoint.source.text import encode
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
@@ -12,6 +12,7 @@ from tracepoint.model.event import NO_CODE
 from tracepoint.model.origin import Code
 from tracepoint.model.rewrite import break_print
 from tracepoint.model.write import write_field, write_proto
+from tracepoint.named import NamedTuple
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:

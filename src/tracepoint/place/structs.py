@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
+from tracepoint.named import NamedTuple
 from tracepoint.place.code import read_code
 from tracepoint.place.loader import KernelLoader, arch_of, includers
 from tracepoint.place.members import Body, read_members

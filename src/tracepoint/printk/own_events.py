@@ -6,8 +6,9 @@ kernel/trace/trace_output.c and trace_functions.c.  These lines have no `event_n
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.printk import ops
 from tracepoint.printk.symbols import ip_letters, symbol_text
 from tracepoint.source.types import IntType

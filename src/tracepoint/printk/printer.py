@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import struct
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.printk.facts import HASHED_NOTE, NO_FACTS, Rendered, RenderFacts, UnknownPartError
 from tracepoint.printk.memory import RecordMemory
 from tracepoint.printk.ops import Fact, NumberOp, RecordMachine

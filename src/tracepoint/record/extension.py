@@ -6,10 +6,11 @@ import importlib
 import os
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import Any
 
 
 #: The modules that `setup.py` builds.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from tracepoint.errors import DecodeError
+from tracepoint.named import NamedTuple
 
 MAX_PAGE_BYTES = 1 << 27
 

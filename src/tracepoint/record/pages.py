@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.page import add_lost, walk_pages

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.report.lanes import BANDS
 
 if TYPE_CHECKING:

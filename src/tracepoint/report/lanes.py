@@ -8,9 +8,10 @@ from collections import Counter
 from functools import cached_property
 from io import SEEK_END
 from itertools import chain
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
 from tracepoint.decode.plan import ColumnKind
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections import Counter
 from heapq import nlargest
 from itertools import chain
 from operator import sub
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from tracepoint.named import NamedTuple
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.report.cells import MAX_WORDS, NOTHING, band_cells, grid_for, word_cells
 

@@ -6,8 +6,9 @@ does in the kernel.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.source.ctype import CType, parse_ctype
 from tracepoint.source.types import INT, UINT, ULLONG, IntType, int_type_named
 

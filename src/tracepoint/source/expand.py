@@ -7,9 +7,10 @@ a human wrote them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
+from tracepoint.named import NamedTuple
 from tracepoint.source.lexer import Expansion, Kind, Token, lex
 from tracepoint.source.text import SourceFile
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
+from tracepoint.named import NamedTuple
 from tracepoint.source.brackets import CLOSERS, find_close
 from tracepoint.source.ctype import (
     BASIC_WORDS,

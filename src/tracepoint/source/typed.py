@@ -7,9 +7,10 @@ Constant folding (`constants`), the rules about print formats and assignments as
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
+from tracepoint.named import NamedTuple
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.ctype import CType

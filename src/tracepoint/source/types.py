@@ -7,7 +7,9 @@ include/linux/types.h, include/uapi and arch/*/include.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from tracepoint.closing import Closing
 from tracepoint.errors import LayoutError
 from tracepoint.layout.format import read_format
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.filebytes import close_bytes
 from tracepoint.wording import counted, tail

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from tracepoint.named import NamedTuple
 from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text, read_page_layout
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -7,9 +7,10 @@ from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
+from tracepoint.named import NamedTuple
 from tracepoint.record.pages import read_pages, records_of
 from tracepoint.tracefile.compression import MAX_CHUNK
 from tracepoint.tracefile.cursor import Cursor
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tracepoint.record.page import Buffer
     from tracepoint.record.pages import Pages
     from tracepoint.record.raw import RawRecord
-    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.compression import Decompressor
     from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.sieve import Window
     from tracepoint.tracefile.timing import TimeMap
@@ -74,7 +75,7 @@ class CpuData:
     size: int
     layout: PageLayout
     data: Bytes = field(repr=False)
-    codec: Codec | None = field(default=None, repr=False)
+    codec: Decompressor | None = field(default=None, repr=False)
     report: Report = field(default=lambda _: None, repr=False)
     time_map: TimeMap | None = field(default=None, repr=False)
     picked: tuple[Chunk, ...] | None = field(default=None, repr=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tracepoint.tracefile.filebytes import Bytes
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.printk.own_events import is_own_event
 
 if TYPE_CHECKING:

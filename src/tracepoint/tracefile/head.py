@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from tracepoint.errors import DecodeError
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.cursor import Cursor
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tracepoint.tracefile.filebytes import Bytes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple
 
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.text import flags_text
 
 # A task that is not known is `:-1`, with the id -1, to perf; to the kernel `<...>` in three letters X.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.cursor import Cursor, encode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -10,8 +10,9 @@ import sys
 from array import array
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.record.pages import read_pages
 from tracepoint.tracefile.cpudata import Chunk
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, shown_time, signed_time

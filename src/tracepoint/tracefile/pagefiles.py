@@ -11,10 +11,11 @@ import re
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.layout.compressed import COMPRESSED_STARTS
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.head import MAGIC, PERF_MAGICS
 
 if TYPE_CHECKING:

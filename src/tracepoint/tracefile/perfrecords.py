@@ -8,10 +8,11 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.compressed import new_expander
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.filebytes import read_at, shorter_by
 

@@ -7,11 +7,12 @@ trace-cmd writes it, those of an instance after a line with its name.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.options import Option, OptionId, find_options, text_option
 from tracepoint.wording import counted, tail
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
@@ -40,20 +41,27 @@ class CpuStats(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """A file that was written, with the sums over its CPUs.
+    """A file that was written, by its `name`, with the sums over its CPUs.
 
     `is_cut` says that what was recorded ended early: what was not read until then is in no count.
     `problem` says why the recording ended before it should, such as a full disk; empty where it did not.
     """
 
-    path: Path
+    name: str
     cpus: tuple[CpuStats, ...]
     is_cut: bool = False
     problem: str = ""
 
     def __repr__(self) -> str:
         lost = f", {self.overrun + self.dropped:,} missing" if self.missing else ""
-        return f"<Recording {tail(str(self.path), 60)}, {counted(self.n_records, 'record')}{lost}>"
+        return f"<Recording {tail(self.name, 60)}, {counted(self.n_records, 'record')}{lost}>"
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        from pathlib import Path  # noqa: PLC0415 - 3 ms, which a recording does without
+
+        return Path(self.name)
 
     @property
     def n_records(self) -> int:

@@ -13,10 +13,11 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import DecodeError, TracepointError
 from tracepoint.layout.format import read_format
+from tracepoint.named import NamedTuple
 from tracepoint.record.core import CORE
 from tracepoint.wording import counted, one_line
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.layout.format import write_format
 from tracepoint.layout.process_events import ADDRESS_STEP, FIRST_ID, MARK_ADDRESS, OWN_EVENTS
+from tracepoint.named import NamedTuple
 from tracepoint.record.layout import header_page_text
 from tracepoint.record.pages import ring_records
 from tracepoint.tracefile.container import Parts, PartsContainer

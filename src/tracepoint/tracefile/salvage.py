@@ -5,9 +5,10 @@ Options say where sections and the data of CPUs are, and the last of them stand 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.head import COMPRESSED, SECTION_HEAD
 from tracepoint.tracefile.options import OptionId

@@ -6,10 +6,10 @@ Each `read_…` takes a cursor at the part and leaves it after; each `write_…`
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
 from tracepoint.tracefile.cursor import decode, encode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

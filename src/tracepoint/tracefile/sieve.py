@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from array import array
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from tracepoint.filter.context import RecordContext
+from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 from tracepoint.record.page import add_lost, walk_pages
 from tracepoint.wording import counted

@@ -16,7 +16,7 @@ from tracepoint.closing import Closing
 from tracepoint.errors import DecodeError
 from tracepoint.record.layout import MAX_PAGE_BYTES, PageLayout, check_header_event, read_page_layout
 from tracepoint.tracefile import sections
-from tracepoint.tracefile.compression import codec_named
+from tracepoint.tracefile.compression import decompressor_named
 from tracepoint.tracefile.container import DamageLog, read_formats
 from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.damage import Damage
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.tracefile.buffers import TraceBuffer
-    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.compression import Decompressor
     from tracepoint.tracefile.cursor import Cursor
     from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.options import Option
@@ -69,7 +69,7 @@ class TraceFile(Closing):
         self.long_size = self.head.long_size
         self.page_size = self.head.page_size
         self._log = DamageLog() if log is None else log
-        self._codec: Codec | None = codec_named(self.head.compression)
+        self._codec: Decompressor | None = decompressor_named(self.head.compression)
         read = read_version6 if self.version == 6 else read_version7
         self._parts = read(data, self.head, self._codec, path, self._report)
         self.options: tuple[Option, ...] = tuple(self._parts.options)

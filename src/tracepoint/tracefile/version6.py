@@ -16,7 +16,7 @@ from tracepoint.tracefile.sections import skip_descriptions
 
 if TYPE_CHECKING:
     from tracepoint.record.layout import PageLayout
-    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.compression import Decompressor
     from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.head import FileHead
@@ -123,7 +123,9 @@ def _read_table(cursor: Cursor, n_cpus: int) -> list[Place]:
     return [(cursor.u64(), cursor.u64()) for _ in range(n_cpus)]
 
 
-def read_version6(data: Bytes, head: FileHead, codec: Codec | None, path: str, report: Report) -> Version6:
+def read_version6(
+    data: Bytes, head: FileHead, codec: Decompressor | None, path: str, report: Report
+) -> Version6:
     """Find the parts of a file; raises DecodeError when it is cut off before its pages begin."""
     del codec
     found = Version6(data, head, path, report)

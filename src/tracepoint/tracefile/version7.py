@@ -21,7 +21,7 @@ from tracepoint.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.compression import Decompressor
     from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.filebytes import Bytes
     from tracepoint.tracefile.head import FileHead
@@ -50,7 +50,7 @@ class Version7:
 
     data: Bytes
     head: FileHead
-    codec: Codec | None
+    codec: Decompressor | None
     path: str
     report: Report
     options: list[Option] = field(default_factory=list)
@@ -226,7 +226,7 @@ class Version7:
             if is_free:
                 yield place._replace(cpu=index)
 
-    def _buffer_codec(self, buffer: BufferOption) -> Codec | None:
+    def _buffer_codec(self, buffer: BufferOption) -> Decompressor | None:
         """Return the compressor of a buffer's data, None when it is plain."""
         if not self.section_head(buffer.section, OptionId.BUFFER).is_compressed:
             return None
@@ -247,7 +247,9 @@ def _buffer_layout(layout: PageLayout, buffer: BufferOption) -> PageLayout:
     )
 
 
-def read_version7(data: Bytes, head: FileHead, codec: Codec | None, path: str, report: Report) -> Version7:
+def read_version7(
+    data: Bytes, head: FileHead, codec: Decompressor | None, path: str, report: Report
+) -> Version7:
     """Find the sections of a file; raises DecodeError when its options cannot be read at all."""
     found = Version7(data, head, codec, path, report)
     if not head.first_options:

@@ -6,12 +6,12 @@ able to seek: sizes and places are known only when the pages have been written.
 
 from __future__ import annotations
 
+import os
 import struct
-from typing import TYPE_CHECKING, BinaryIO
 
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile import sections
-from tracepoint.tracefile.compression import codec_named
+from tracepoint.tracefile.compression import compressor_named
 from tracepoint.tracefile.cursor import encode
 from tracepoint.tracefile.head import (
     COMPRESSED,
@@ -31,12 +31,13 @@ from tracepoint.tracefile.options import (
     text_option,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from typing import BinaryIO
 
     from tracepoint.record.page import Buffer
-    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.compression import Compressor
     from tracepoint.tracefile.content import BufferContent, TraceContent
 
 # Readers decompress a whole chunk to get at one page of it.
@@ -60,16 +61,16 @@ _PART_NAMES = {
 }
 
 
-def check_tracedat_name(path: Path) -> None:
+def check_tracedat_name(path: str | os.PathLike[str]) -> None:
     """Raise TracepointError for the name of another form than trace.dat.
 
-    >>> from pathlib import Path
-    >>> check_tracedat_name(Path("shop.dat")), check_tracedat_name(Path("shop.2026"))
+    >>> check_tracedat_name("shop.dat"), check_tracedat_name("shop.2026")
     (None, None)
     """
-    if path.suffix.lower() in _OTHERS:
+    suffix = os.path.splitext(path)[1]  # noqa: PTH122 - a recording is made without pathlib
+    if suffix.lower() in _OTHERS:
         raise TracepointError(
-            f"{path}: what is written is a trace.dat, not {path.suffix}: end the name with .dat; tracepoint "
+            f"{path}: what is written is a trace.dat, not {suffix}: end the name with .dat; tracepoint "
             "convert or read gives other forms of it"
         )
 
@@ -89,7 +90,7 @@ def write_tracedat(
         raise TracepointError("trace.dat of version 6 is never compressed: use version 7")
     if not stream.seekable():
         raise TracepointError("trace.dat needs a file: a pipe cannot go back to where the sizes are")
-    codec = codec_named(compression)
+    codec = compressor_named(compression)
     writer = _Writer(stream, content, codec)
     if version == 6:
         _write_version6(writer)
@@ -110,7 +111,7 @@ def clock_text(name: str) -> str:
 class _Writer:
     """The stream, and what is known of it so far."""
 
-    def __init__(self, stream: BinaryIO, content: TraceContent, codec: Codec | None) -> None:
+    def __init__(self, stream: BinaryIO, content: TraceContent, codec: Compressor | None) -> None:
         self.stream, self.content, self.codec = stream, content, codec
         self.order = ">" if content.is_big_endian else "<"
         self.strings = bytearray()
@@ -308,14 +309,14 @@ def _write_buffer(writer: _Writer, buffer: BufferContent) -> Option:
     return Option(OptionId.BUFFER, buffer_data(option, is_big_endian=writer.content.is_big_endian))
 
 
-def _write_chunks(writer: _Writer, blocks: Iterable[Buffer], codec: Codec, page_size: int) -> int:
+def _write_chunks(writer: _Writer, blocks: Iterable[Buffer], codec: Compressor, page_size: int) -> int:
     """Write compressed chunks; return their bytes, without those of their number, as trace-cmd does."""
     start = writer.stream.tell()
     writer.put(bytes(4))
     step = max(_CHUNK // page_size, 1) * page_size
     n_chunks = 0
     for piece in _regrouped(blocks, step):
-        packed = codec.compress_pages(piece)
+        packed = codec.compress(piece)
         writer.put(writer.number("II", len(packed), len(piece)) + packed)
         n_chunks += 1
     writer.patch(start, writer.number("I", n_chunks))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.block.needs import BACK, COMPLETE, FRONT, INSERT, ISSUE, MERGE, REQUEUE
 from tracepoint.analysis.block.requests import Place, RequestMachine
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

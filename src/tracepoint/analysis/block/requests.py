@@ -7,9 +7,10 @@ key counts (block/blk-mq.c, block/blk-merge.c).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.faults.mappings import AddressSpaces, blocks_of, region_of, region_of_block
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:

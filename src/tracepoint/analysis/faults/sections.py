@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracepoint.analysis.faults.machine import FaultCode, FaultOutcome, Waiting, access_of, cause_of
 from tracepoint.analysis.grouping import most_common
 from tracepoint.analysis.sections import RATE, TASK, DistributionSection, Heading, N, Unit
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

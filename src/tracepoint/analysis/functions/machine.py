@@ -7,8 +7,9 @@ without the totals of the calls below it, whose exits come before its own.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MAX_TIME
 
 if TYPE_CHECKING:

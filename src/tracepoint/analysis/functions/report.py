@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.distribution import Bounds
@@ -14,6 +14,7 @@ from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Heading, Unit
 from tracepoint.analysis.spans import hiding_of
+from tracepoint.named import NamedTuple
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.irq.needs import VECTORS
 from tracepoint.analysis.pair_events import PairKind, pair_events
 from tracepoint.analysis.pairs import EndScope, Order
 from tracepoint.analysis.spans import OPEN
 from tracepoint.decode.labels import value_labels
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

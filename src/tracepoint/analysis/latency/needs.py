@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tracepoint.analysis.needs import Fields, Need
 from tracepoint.decode.plan import CPU
 from tracepoint.errors import TracepointError
+from tracepoint.named import NamedTuple
 
 
 class KeyField(NamedTuple):

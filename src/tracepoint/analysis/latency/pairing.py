@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.latency.needs import needs_of, read_key
 from tracepoint.analysis.needs import Fields
@@ -11,6 +11,7 @@ from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.spans import spans_of
 from tracepoint.decode.plan import CPU, ColumnKind
 from tracepoint.errors import TracepointError
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence

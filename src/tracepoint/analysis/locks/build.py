@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from array import array
 from enum import IntFlag
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.locks.needs import BEGIN, END
 from tracepoint.analysis.pairs import EndScope, Order, PairMachine, join_pairs
 from tracepoint.analysis.spans import OPEN, spans_of
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

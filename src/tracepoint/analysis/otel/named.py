@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.latency.pairing import pair_by_key
 from tracepoint.analysis.otel.attributes import integer_in_range
 from tracepoint.analysis.otel.span import FoundSpan
 from tracepoint.analysis.pairs import NO_ROW, Order
+from tracepoint.named import NamedTuple
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.levels import LevelMachine
@@ -15,6 +15,7 @@ from tracepoint.analysis.spans import samples_of
 from tracepoint.decode.column import number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

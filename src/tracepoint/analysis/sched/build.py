@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.sched.events import SchedKind
@@ -23,6 +23,7 @@ from tracepoint.analysis.sched.rows import (
 )
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.decode.numbers import view_numbers
+from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:

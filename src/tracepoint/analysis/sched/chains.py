@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from heapq import nsmallest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sched.follow import WakeUp, wake_up_of
 from tracepoint.analysis.sched.rows import NONE, OPEN, RUNNING, RowFlag, StateClass
 from tracepoint.analysis.sched.threads import IDLE
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

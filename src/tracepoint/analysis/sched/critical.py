@@ -7,12 +7,13 @@ interval, and its steps add up to it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracepoint.analysis.sched.chains import INTERRUPT
 from tracepoint.analysis.sched.rows import NONE, OPEN, RUNNING, RowFlag, RunRows, StateClass, StateRows
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.errors import TracepointError
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME
 from tracepoint.wording import read_seconds
 

@@ -14,7 +14,7 @@ b. A thread sleeps and runs with neither waking nor wake-up between: a signal, o
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracepoint.analysis.sched.rows import (
     NONE,
@@ -32,6 +32,7 @@ from tracepoint.analysis.sched.rows import (
     span_ns,
 )
 from tracepoint.analysis.sched.threads import IDLE, Thread, Threads
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

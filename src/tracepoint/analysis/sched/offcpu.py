@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sched.chains import INTERRUPT
 from tracepoint.analysis.sched.rows import NONE, OPEN, RUNNING, RowFlag, StateClass
@@ -10,6 +10,7 @@ from tracepoint.analysis.syscalls.during import TaskCalls
 from tracepoint.analysis.syscalls.needs import ENTER, EXIT
 from tracepoint.analysis.syscalls.report import analyse_syscalls
 from tracepoint.errors import TracepointError
+from tracepoint.named import NamedTuple
 from tracepoint.wording import no_such
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.folded import FOLDED, folded_columns
@@ -33,6 +33,7 @@ from tracepoint.analysis.sched.waits import CAUSES
 from tracepoint.analysis.sections import MAX_ROWS
 from tracepoint.analysis.units import time_text
 from tracepoint.decode.table import ColumnTable
+from tracepoint.named import NamedTuple
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.sieve import ALL_TIMES
 from tracepoint.wording import counted

@@ -5,8 +5,9 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:

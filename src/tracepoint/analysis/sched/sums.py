@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sched.rows import NONE, OPEN, RowFlag, StateClass
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.analysis.sched.waits import Waits
 from tracepoint.decode.numbers import numbers_of, view_numbers
+from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from array import array
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.histogram import PRECISION, Histogram
 from tracepoint.analysis.sched.rows import RowFlag
 from tracepoint.decode.numbers import numbers_of, view_numbers
+from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:

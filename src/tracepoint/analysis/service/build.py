@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.service.lanes import BLOCKED, ThreadLane, TimeKind, TimePiece
 from tracepoint.analysis.spans import OPEN
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sched.rows import OPEN, RowFlag
 from tracepoint.analysis.syscalls.during import NO_CALL, TaskCalls
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -6,11 +6,12 @@ event and its place among the records of that event: both tables find it without
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.convert.sql import quoted
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
+from tracepoint.named import NamedTuple
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.recording import stats_by_cpu
 

@@ -9,7 +9,8 @@ a column: only rows with equal values in it meet.
 from __future__ import annotations
 
 from string import Template
-from typing import NamedTuple
+
+from tracepoint.named import NamedTuple
 
 # A point is in an interval that begins at its time or before, and ends after it.
 _INTERSECT = """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.pairs import NO_ROW
 from tracepoint.analysis.spans import OPEN, Spans, spans_of
 from tracepoint.analysis.syscalls.calls import CallMachine
 from tracepoint.analysis.syscalls.needs import ENTER, ENTER_ONE, EXEC, EXIT, EXIT_ONE, NUMBER
 from tracepoint.analysis.syscalls.numbers import names_on
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.options import uname_of
 
 if TYPE_CHECKING:

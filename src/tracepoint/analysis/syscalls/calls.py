@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

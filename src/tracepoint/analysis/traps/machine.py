@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.pairs import NO_ROW, EndScope, Order, PairMachine
 from tracepoint.analysis.traps.vectors import SIGNALS, likely_vector, vector_name
+from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import tracepoint
 from tracepoint.check.saved import from_row, to_row
 from tracepoint.diagnostics import Diagnostic
+from tracepoint.named import NamedTuple
 from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.creators import creates, creating_files, included, included_after
 from tracepoint.tree.disk import DIGEST, DISK, Disk, WatchedDisk

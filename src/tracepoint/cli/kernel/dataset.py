@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tracepoint.convert.parquet import write_parquet
 from tracepoint.decode.libraries import import_library
 from tracepoint.decode.trace import open_trace
 from tracepoint.errors import TracepointError
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def recording_of(dataset: Path, *, replace: bool) -> Path:
+def recording_of(name: str, *, replace: bool) -> str:
     """Return where to record what becomes a dataset; raises TracepointError where that cannot be."""
     import_library("pyarrow.parquet", "arrow")
+    dataset = Path(name)
     if dataset.exists() and not dataset.is_dir():
         raise TracepointError(f"{dataset} is not a folder, as a Parquet dataset is; nothing was recorded")
     made = _made(dataset)
@@ -28,11 +26,12 @@ def recording_of(dataset: Path, *, replace: bool) -> Path:
             f"{recording} is there, where the recording goes until it is converted; of one that was "
             f"interrupted `tracepoint convert {recording} {dataset} --to parquet` makes the dataset"
         )
-    return recording
+    return str(recording)
 
 
-def write_dataset(recording: Path, dataset: Path) -> None:
+def write_dataset(recording: str, name: str) -> None:
     """Write the dataset and remove the recording, which stays where that fails: TracepointError."""
+    dataset = Path(name)
     try:
         if _made(dataset).exists():
             shutil.rmtree(_made(dataset))
@@ -41,7 +40,7 @@ def write_dataset(recording: Path, dataset: Path) -> None:
             write_parquet(trace, dataset)
     except (OSError, TracepointError) as error:
         raise TracepointError(f"{dataset}: {error}; {recording} has the recording") from error
-    recording.unlink()
+    Path(recording).unlink()
 
 
 def _made(dataset: Path) -> Path:

@@ -6,14 +6,14 @@ import contextlib
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, Self
 
+from tracepoint.cli.child import ChildProcess
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
-from tracepoint.errors import TracepointError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import subprocess
     from types import FrameType
+    from typing import Self
 
     from tracepoint.cli.output import Output
 
@@ -29,7 +29,7 @@ class EndingSignals:
 
     def __init__(self) -> None:
         self.event = threading.Event()
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: ChildProcess | None = None
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> Self:
@@ -48,29 +48,21 @@ class EndingSignals:
         if child is None or child.returncode is not None:
             return
         if is_second:
-            child.kill()
+            child.send_signal(signal.SIGKILL)
         elif number != signal.SIGINT or not _is_in_foreground():
             # A terminal sends SIGINT to the command itself.
             child.send_signal(number)
 
     def run(self, words: list[str], out: Output, seconds: float | None) -> None:
         """Run a command, and return at its end or when `seconds` have passed."""
-        import subprocess  # noqa: PLC0415 - most recordings have no command
+        # This sleeps until the end: a look now and then is CPU time beside what is recorded.
+        self.start(words, out).wait(seconds)
 
-        # Without a time this sleeps until the end: a look now and then is CPU time beside what is recorded.
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.start(words, out).wait(seconds)
-
-    def start(self, words: list[str], out: Output) -> subprocess.Popen[bytes]:
+    def start(self, words: list[str], out: Output) -> ChildProcess:
         """Start a command and return it; raises TracepointError where it cannot be run."""
-        import subprocess  # noqa: PLC0415 - as above
-
         out.stdout.flush()
-        try:
-            self._child = child = subprocess.Popen(words)  # noqa: S603 (what the user asked for)
-        except OSError as error:
-            raise TracepointError(f"cannot run {words[0]}: {error.strerror}") from error
-        return child
+        self._child = ChildProcess(words)
+        return self._child
 
     @property
     def is_running(self) -> bool:

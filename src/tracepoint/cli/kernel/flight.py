@@ -14,7 +14,6 @@ from tracepoint.tracefile.textoptions import CLOCKS_NOT_IN_NS
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
     from tracepoint.cli.kernel.ending import EndingSignals
     from tracepoint.cli.output import Output
@@ -63,7 +62,7 @@ def _wait(
     return False
 
 
-def _save(array: TraceArray, path: Path, args: argparse.Namespace, out: Output) -> int:
+def _save(array: TraceArray, path: str, args: argparse.Namespace, out: Output) -> int:
     """Save what the ring buffers hold; what fails is said, and the next time may succeed."""
     try:
         saved = array.record(
@@ -72,8 +71,8 @@ def _save(array: TraceArray, path: Path, args: argparse.Namespace, out: Output) 
     except TracepointError as error:
         out.error(str(error))
         return EXIT_IN_PART
-    out.say(f"{saved.path}: {saved.n_records} records")
+    out.say(f"{saved.name}: {saved.n_records} records")
     if saved.problem:
-        out.error(f"{saved.path}: {saved.problem}")
+        out.error(f"{saved.name}: {saved.problem}")
         return EXIT_IN_PART
     return EXIT_DONE

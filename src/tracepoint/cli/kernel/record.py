@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
 from tracepoint.cli.kernel.choosing import add_buffer_arguments, add_choice_arguments, set_filters
@@ -14,6 +12,7 @@ from tracepoint.cli.output import StatusLine
 from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
 from tracepoint.errors import TracepointError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
@@ -34,9 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
         metavar="FILE",
-        default=Path("trace.dat"),
+        default="trace.dat",
         help="where to; a name that ends with .parquet gets a Parquet dataset (needs pyarrow)",
     )
     parser.add_argument(
@@ -123,8 +121,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         from tracepoint.cli.kernel.rotating import check_rotation  # noqa: PLC0415 - few recordings are
 
         check_rotation(args)
-    dataset = args.output if args.output.suffix == ".parquet" else None
-    if dataset is not None:
+    dataset = args.output if args.output.endswith(".parquet") else ""
+    if dataset:
         from tracepoint.cli.kernel.dataset import recording_of  # noqa: PLC0415 - with all readers
 
         args.output = recording_of(dataset, replace=args.force)
@@ -134,7 +132,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             status = _run(args, out, ending, dataset)
         if programs is not None:
             programs.join(args.output, args.compression, dataset or args.output)
-        if dataset is not None:
+        if dataset:
             from tracepoint.cli.kernel.dataset import write_dataset  # noqa: PLC0415 - as above
 
             write_dataset(args.output, dataset)
@@ -149,11 +147,11 @@ def _check_flight(args: argparse.Namespace) -> None:
         )
     if args.py:
         raise TracepointError("--flight saves the newest records of a kernel: --py is not for it")
-    if args.output.suffix == ".parquet":
+    if args.output.endswith(".parquet"):
         raise TracepointError("--flight saves trace.dat files: `tracepoint convert` makes Parquet of one")
 
 
-def _run(args: argparse.Namespace, out: Output, ending: EndingSignals, dataset: Path | None) -> int:
+def _run(args: argparse.Namespace, out: Output, ending: EndingSignals, dataset: str) -> int:
     """Record, with everything restored at the end; return the status."""
     with (
         opened(args) as tracing,
@@ -188,9 +186,9 @@ def _programs(args: argparse.Namespace, out: Output) -> PythonProcesses:
     return PythonProcesses(args.py, args.clock, out)
 
 
-def _report(saved: Recording, args: argparse.Namespace, out: Output, name: Path | None = None) -> int:
+def _report(saved: Recording, args: argparse.Namespace, out: Output, name: str = "") -> int:
     """Say what was saved and lost, in the file or in `name`, which is made of it; return the status."""
-    name = name or saved.path
+    name = name or saved.name
     out.say(f"{name}: {saved.n_records} records")
     if saved.is_cut:
         out.warn(f"process {args.pid} has ended: its last records may be missing")

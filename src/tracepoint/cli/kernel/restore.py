@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Restore everything; the exit status is 3 when something could not be restored."""
-    folder = Path(args.journals) if args.journals else journal_folder()
+    folder = Path(args.journals or journal_folder())
     if args.forget:
         journals = sorted(folder.glob("*.journal"))
         for journal in journals:

@@ -41,7 +41,7 @@ def check_rotation(args: argparse.Namespace) -> None:
         raise TracepointError("--flight saves the newest records when it is asked to: --rotate is not for it")
     if args.py:
         raise TracepointError("--py makes one file of all records: --rotate is not for it")
-    if args.output.suffix == ".parquet":
+    if args.output.endswith(".parquet"):
         raise TracepointError("--rotate saves trace.dat files: `tracepoint convert` makes Parquet of one")
 
 

@@ -68,13 +68,13 @@ class PythonProcesses:
     def __exit__(self, *_: object) -> None:
         self._following.close()
 
-    def join(self, path: Path, compression: str, name: Path) -> None:
+    def join(self, path: str, compression: str, name: str) -> None:
         """Put what they recorded into a recording of the kernel, from its first record to its last.
 
         What is reported is reported of `name`.
         Raises TracepointError where that cannot be done; the kernel's recording stays then as it was.
         """
-        opened: list[Container] = [open_file(str(path))]
+        opened: list[Container] = [open_file(path)]
         try:
             kernel = Trace(opened[0])
             start, stop = kernel.span if kernel.n_records else (None, None)
@@ -83,7 +83,7 @@ class PythonProcesses:
             whole = Trace(merged).between(start, None if stop is None else stop + 1)
             n_more = whole.n_records - kernel.n_records
             write_cut(whole, path, compression=compression)
-            warn_of_damage(str(path), merged.damage, self._out)
+            warn_of_damage(path, merged.damage, self._out)
         except TracepointError as error:
             raise TracepointError(f"{path} has the kernel's records only: {error}") from error
         finally:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.control.session import open_tracefs
-from tracepoint.errors import TracefsError, TracepointError
+from tracepoint.errors import TracefsError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
@@ -116,14 +116,10 @@ def chosen_array(tracing: TracefsSession, args: argparse.Namespace) -> Iterator[
 
 def run_command(words: list[str], out: Output) -> int:
     """Run a command to its end; a status other than 0 counts as a failed tool."""
-    import subprocess  # noqa: PLC0415 - most runs have no command
+    from tracepoint.cli.child import ChildProcess  # noqa: PLC0415 - most runs have no command
 
     out.stdout.flush()
-    try:
-        done = subprocess.run(words, check=False)  # noqa: S603 (what the user asked for)
-    except OSError as error:
-        raise TracepointError(f"cannot run {words[0]}: {error.strerror}") from error
-    if done.returncode:
-        out.warn(f"{words[0]} ended with status {done.returncode}")
+    if status := ChildProcess(words).wait():
+        out.warn(f"{words[0]} ended with status {status}")
         return EXIT_TOOL_FAILED
     return EXIT_DONE

@@ -103,7 +103,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=verb.summary,
             description=verb.description,
             epilog=example_text(verb.examples),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
         for name, verb in VERBS.items()

@@ -58,7 +58,6 @@ def _parser_of(name: str, whole: argparse.ArgumentParser) -> argparse.ArgumentPa
         prog=f"{whole.prog} {name}",
         description=f"{answers[0].upper()}{answers[1:]}.",
         epilog="\n".join(_needs_lines(name)),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_common(parser, {name: OPTIONS[name]} if name in OPTIONS else {})
     return parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
 from tracepoint.cli.folders import check_folder, is_marked, replace_folder
@@ -13,6 +13,7 @@ from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.tree.trees import open_with_progress
 from tracepoint.errors import TracepointError
 from tracepoint.generate.catalog import MARK, CatalogVersion, make_catalog, read_catalog
+from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     import argparse

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.convert.ctf.encode import integer_text, unique_name
+from tracepoint.named import NamedTuple
 from tracepoint.source.cwrite import quote
 from tracepoint.tracefile.cursor import encode
 

@@ -6,7 +6,7 @@ states or names of; any other keeps all its fields as a GenericFtraceEvent.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from tracepoint.named import NamedTuple
 
 #: Of each event, the number of its message in FtraceEvent and those of the fields, by their names in the
 #: record; `$` is before those of texts.

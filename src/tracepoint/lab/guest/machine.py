@@ -19,13 +19,14 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.guest import accelerator, agent, console, initramfs, pace, qemu
 from tracepoint.lab.guest.channel import Channel
 from tracepoint.lab.kernels import modules, packages
 from tracepoint.layout.compressed import MODULE_ENDS
+from tracepoint.named import NamedTuple
 from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:

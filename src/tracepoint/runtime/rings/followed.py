@@ -14,8 +14,9 @@ import json
 import os
 import stat
 import warnings
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
+from tracepoint.named import NamedTuple
 from tracepoint.runtime.rings.options import DIRECTORY_VARIABLE
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ def save(
         check_tracedat_name(target)
         data, buffers = saved_bytes(tree, version, compression)
         target.write_bytes(data)
-    saved = Recording(target, tuple(stats for buffer in buffers for stats in buffer.cpus))
+    saved = Recording(str(target), tuple(stats for buffer in buffers for stats in buffer.cpus))
     if saved.missing:
         warnings.warn(f"{target}: {saved.missing}: larger rings keep more", LossWarning, stacklevel=2)
     return saved

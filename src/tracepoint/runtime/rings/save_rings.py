@@ -45,7 +45,7 @@ def save_rings(rings: RingFiles, path: Path, *, version: int, compression: str) 
         for data in opened:
             close_bytes(data)
     path.write_bytes(stream.getvalue())
-    saved = Recording(path, made.cpus)
+    saved = Recording(str(path), made.cpus)
     if problems := "; ".join(filter(None, (saved.missing, _damage_text(log.all())))):
         warnings.warn(f"{path}: {problems}", LossWarning, stacklevel=3)
     return saved

@@ -11,10 +11,11 @@ import re
 from dataclasses import replace
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.layout.format import write_format
+from tracepoint.named import NamedTuple
 from tracepoint.record.layout import header_page_text
 from tracepoint.tracefile.container import Parts, PartsContainer
 from tracepoint.tracefile.content import TraceContent

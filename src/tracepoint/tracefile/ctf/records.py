@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat
+from tracepoint.named import NamedTuple
 from tracepoint.record.field import pack_location
 from tracepoint.tracefile.ctf.bits import float_reader, integer_reader, order_of
 from tracepoint.tracefile.ctf.printing import print_format

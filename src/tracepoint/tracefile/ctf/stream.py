@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
+from tracepoint.named import NamedTuple
 from tracepoint.record.page import LOST_UNKNOWN, U64, add_lost
 from tracepoint.tracefile.ctf.bits import MAX_ELEMENTS, PacketBits
 from tracepoint.tracefile.damage import Damage

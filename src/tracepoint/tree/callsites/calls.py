@@ -9,9 +9,10 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Span
+from tracepoint.named import NamedTuple
 from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.text import SourceFile
 from tracepoint.tree.callsites.text import Define, Functions, read_code

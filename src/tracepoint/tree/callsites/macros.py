@@ -10,10 +10,11 @@ import os
 import re
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.model.vocabulary import PROTECTED
+from tracepoint.named import NamedTuple
 from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind, lex

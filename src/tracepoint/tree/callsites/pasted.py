@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.text import SourceFile
 from tracepoint.tree.callsites.calls import RawSite, SiteKind, call_text

@@ -12,8 +12,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.text import SourceFile
 from tracepoint.tree.callsites.calls import MAX_TEXT, RawSite, SiteKind

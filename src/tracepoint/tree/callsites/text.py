@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tracepoint.named import NamedTuple
 from tracepoint.source.brackets import find_close_in_text
 
 if TYPE_CHECKING:

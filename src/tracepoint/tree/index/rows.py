@@ -5,7 +5,9 @@ They are kept as lists, as JSON has them: `[*EventRow(...)]` makes one, `EventRo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from tracepoint.named import NamedTuple
 
 
 class EventRow(NamedTuple):

@@ -8,10 +8,11 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import starmap
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.diagnostics import Span
 from tracepoint.errors import TreeError
+from tracepoint.named import NamedTuple
 from tracepoint.tree.callsites.calls import CallSite, RawSite, SiteKind, make_site
 from tracepoint.tree.index.rows import ClassRow, DetailRow, EventRow, LayoutRow, SyscallRow, TracepointRow
 from tracepoint.tree.index.store import SYSCALLS

@@ -1,6 +1,6 @@
 # make try       the main job: an example event, a real fault, a kernel's headers; V=1 lists all
 # make test      the test suite, with all that it needs; its end says what was left out
-# make test-all  the same, and what takes minutes each: kernels built and recorded
+# make test-all  the same, and what takes minutes each: kernels built and recorded, their catalogue, a release
 # make bench     the measured promises, one line each
 # make lint      ruff, mypy and the import contract (part of make test)
 # make docs      the documentation site in build/docs/html; warnings are errors

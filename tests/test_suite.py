@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +80,25 @@ def test_kernels_are_built_and_recorded_only_by_what_is_slow() -> None:
     planned = set(re.findall(r"SETUP +\w +(\w+)", done.stdout))
     assert "guest" in planned
     assert planned.isdisjoint({"patched", "recorded", "cycle"})
+
+
+@pytest.mark.programs
+def test_an_example_of_an_extra_that_is_missing_is_skipped_and_says_what(tmp_path: Path) -> None:
+    sdk = tmp_path / "opentelemetry/__init__.py"
+    sdk.parent.mkdir()
+    sdk.write_text("raise ModuleNotFoundError(__name__)")
+    words = ["-q", "-p", "no:randomly", "src/tracepoint/analysis/otel"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
+    assert len(said) == 1
+    assert said[0].endswith("in_memory_span_exporter is not installed: make setup")
 
 
 def test_no_test_asserts_seconds() -> None:

@@ -1,8 +1,8 @@
 """Try the package that this Python has, as its users start: PYTHON tools/smoke.py [CHECKOUT].
 
 The commands and the program of README.md must print what it shows, a recording is read, and both C modules
-must be there, or neither with TRACEPOINT_PURE=1.  Nothing but the package is needed, and nothing is imported
-from CHECKOUT/src.
+must be there, or neither with TRACEPOINT_PURE=1, and leave the GIL off where it is.  Nothing but the package
+is needed, and nothing is imported from CHECKOUT/src.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ def modules() -> str:
     """Return what is wrong with the C modules, empty when they are as they should be."""
     wanted = [] if os.environ.get("TRACEPOINT_PURE", "") not in ("", "0") else list(MODULES)
     found = [name for name in MODULES if importlib.util.find_spec(name)]
-    return "" if found == wanted else f"C modules: {', '.join(found) or 'none'}, not {wanted or 'none'}"
+    if found != wanted:
+        return f"C modules: {', '.join(found) or 'none'}, not {wanted or 'none'}"
+    for name in found:
+        importlib.import_module(name)
+    # A module that does not say that it needs no GIL turns it on for the whole process.
+    is_free = sysconfig.get_config_var("Py_GIL_DISABLED") and "PYTHON_GIL" not in os.environ
+    return f"{', '.join(found)} turned the GIL on" if is_free and sys._is_gil_enabled() else ""  # noqa: SLF001 - its name
 
 
 def recording(root: Path) -> str:
@@ -46,8 +52,6 @@ def readme(root: Path) -> list[str]:
             script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
             script.chmod(0o755)
         os.environ["PATH"] += f":{name}"
-        # `tracepoint._core` needs it, and a free-threaded Python says so at every start.
-        os.environ["PYTHONWARNINGS"] = "ignore:The global interpreter lock:RuntimeWarning"
         steps = run_page(root / "README.md")
     if not steps:
         return ["README.md has no commands"]

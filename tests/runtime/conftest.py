@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,12 +57,14 @@ def make_runtime(over):
     if next(n_hierarchies) % 16 == 0:
         gc.collect()
     tracing = Tracing(over)
+    # A free-threaded Python 3.13 keeps classes for good once a thread was started, and a process has 1,024 buffers.
+    own = weakref.ref(tracing)
 
     class Maker(event.EventMaker):
         """Puts events of classes into that hierarchy too."""
 
         def __new__(mcs, name, bases, namespace, /, **options):
-            return super().__new__(mcs, name, bases, namespace, tracing=tracing, **options)
+            return super().__new__(mcs, name, bases, namespace, tracing=own(), **options)
 
     return SimpleNamespace(
         tracing=tracing,

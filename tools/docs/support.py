@@ -38,9 +38,8 @@ def _lines() -> Iterator[str]:
     versions = ", ".join(tested_pythons("python"))
     free = ", ".join(tested_pythons("free-threaded"))
     yield f"The workflows test CPython {versions} on Linux; it needs Python {project['requires-python']}."
-    yield f"On free-threaded builds ({free}) the package is installed and tried: reading recordings needs no"
-    yield "lock, but `tracepoint._core`, which Python's own events need, has Python turn the GIL on again,"
-    yield "with a warning. In an interpreter of a process that is not its main one, events run in Python.\n"
+    yield f"On free-threaded builds ({free}) the package is installed and tried: neither C module turns the"
+    yield "GIL on again. In an interpreter of a process that is not its main one, events run in Python.\n"
     images = sorted({value for key, value in wheels["linux"].items() if key.endswith("-image")})
     yield f"Wheels: {', '.join(f'`{name}`' for name in wheels['build'])} for {' and '.join(images)},"
     yield "on x86_64 and aarch64. Debian packages: built, checked and installed on Debian 13.\n"

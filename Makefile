@@ -5,7 +5,7 @@
 # make lint      ruff, mypy and the import contract (part of make test)
 # make docs      the documentation site in build/docs/html; warnings are errors
 # make release   sdist and wheel in dist/, built twice with the same bytes, checked and installed once
-# make wheels    wheels for each Python here, for glibc 2.28 and musl, built twice and tried; PYTHONS=... adds some
+# make wheels    wheels for each Python here, glibc 2.28 and musl, x86_64 and aarch64, built twice; PYTHONS=... tries more
 # make vsix      the extension of VS Code in dist/, with its libraries from npm
 # make deb       Debian packages in dist/, checked by lintian and installed in a clean system; root only
 # make fuzz      fuzz every reader, MINUTES=30 in all

@@ -61,8 +61,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: WorkerController) -> None:
-    """Take the count of a worker; each collects, and leaves out, the same tests."""
-    left_out.update({} if left_out else node.workeroutput["left_out"])
+    """Take the count of a worker; each collects, and leaves out, the same tests.  One that crashed has none."""
+    left_out.update({} if left_out else getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,7 +16,7 @@ from parsed import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
+SOURCES = sorted((ROOT / "src/tracepoint").rglob("*.py"))
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 40
 PURE_ROOMS = (

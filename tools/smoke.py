@@ -45,13 +45,14 @@ def recording(root: Path) -> str:
 
 def readme(root: Path) -> list[str]:
     """Return the commands of README.md that print something else, with what they print."""
-    # Where a package was not installed with its scripts, such as a folder of a build.
+    # A folder of a build has no scripts, and a Python may have no `python`: no other one may be found.
     with TemporaryDirectory() as name:
         for program, words in (("tracepoint", "-m tracepoint"), ("python", "")):
-            script = Path(name) / program
-            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
-            script.chmod(0o755)
-        os.environ["PATH"] += f":{name}"
+            if not (Path(sys.executable).parent / program).exists():
+                script = Path(name) / program
+                script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+                script.chmod(0o755)
+        os.environ["PATH"] = f"{name}:{os.environ['PATH']}"
         steps = run_page(root / "README.md")
     if not steps:
         return ["README.md has no commands"]

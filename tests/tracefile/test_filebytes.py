@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import subprocess
 import sys
@@ -123,3 +124,21 @@ def test_whatever_is_read_of_a_file_that_became_shorter_the_process_goes_on(
         assert of_name
         assert not [line for line in of_name if line.startswith("read")], of_name
     assert "shorter while it was read" in done.stdout
+
+
+@pytest.mark.programs
+def test_a_python_that_was_built_without_xz_reads_the_rest_and_says_so(tmp_path: Path) -> None:
+    golden = GOLDEN / "cut.v6.dat"
+    (tmp_path / "packed.xz").write_bytes(lzma.compress(golden.read_bytes()))
+    code = """
+import sys
+sys.modules["_lzma"] = sys.modules["_bz2"] = None
+from tracepoint.cli.main import main
+status = [main(["stat", "-q", path]) for path in sys.argv[1:]]
+sys.exit("".join(map(str, status)))
+"""
+    command = [sys.executable, "-c", code, golden, tmp_path / "packed.xz"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "sched_switch" in done.stdout
+    assert "it is compressed with xz, and this Python was built without that" in done.stderr
+    assert done.stderr.splitlines()[-1] == "02"

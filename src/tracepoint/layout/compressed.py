@@ -1,13 +1,11 @@
 """Undo what modules and boot images are compressed with.
 
-xz, lzma, gzip and bzip2 are Python's own; zstd needs a library; lz4, which no library of Python has, is
-read here in the form that kernels are built with.
+xz, lzma, gzip and bzip2 are Python's own, though a Python may be built without all but gzip; zstd needs a
+library; lz4, which no library of Python has, is read here in the form that kernels are built with.
 """
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import struct
 import zlib
 from typing import Any
@@ -30,6 +28,8 @@ _LZ4_MAGIC = b"\x02\x21\x4c\x18"
 # What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.
 _LZ4_BLOCK = 8 << 20
 _LZ4_BOUND = _LZ4_BLOCK + _LZ4_BLOCK // 255 + 16
+#: What an expander raises for damaged data, besides `LZMAError`, which is no ValueError.
+_DAMAGE = (OSError, EOFError, zlib.error, ValueError)
 
 
 def compression_of(head: bytes) -> str:
@@ -45,13 +45,13 @@ def new_expander(head: bytes) -> Any:
     """Return what expands a stream that begins with `head`, a block at a time; None for plain data.
 
     It has `decompress(data)`, `eof` and `unused_data`, as `lzma.LZMADecompressor`.  Raises LayoutError for
-    zstd where no library for it is installed.
+    zstd where no library for it is installed, and for xz and bzip2 where Python was built without them.
     """
     match compression_of(head):
         case "xz":
-            return lzma.LZMADecompressor()
+            return _new_xz_expander()
         case "bzip2":
-            return bz2.BZ2Decompressor()
+            return _new_bzip2_expander()
         case "gzip":
             return zlib.decompressobj(wbits=31)
         case "zstd":
@@ -59,15 +59,45 @@ def new_expander(head: bytes) -> Any:
     return None
 
 
+def _new_xz_expander() -> Any:
+    try:
+        import lzma  # noqa: PLC0415 - not every Python has it
+    except ImportError as error:
+        raise _without("xz", error) from None
+    return lzma.LZMADecompressor()
+
+
+def _new_bzip2_expander() -> Any:
+    try:
+        import bz2  # noqa: PLC0415 - not every Python has it
+    except ImportError as error:
+        raise _without("bzip2", error) from None
+    return bz2.BZ2Decompressor()
+
+
+def _without(what: str, error: ImportError) -> LayoutError:
+    return LayoutError(
+        f"it is compressed with {what}, and this Python was built without that ({error}): "
+        "expand it with another program, or use a Python that has it"
+    )
+
+
+def is_damage(error: BaseException) -> bool:
+    """Return whether an expander, or `decompress`, raised this because its data is damaged."""
+    return isinstance(error, _DAMAGE) or type(error).__name__ == "LZMAError"
+
+
 def decompress(data: bytes) -> bytes:
     """Undo xz, lzma, gzip, bzip2, zstd or lz4, as of modules and kernels; other bytes come back as they are.
 
     What follows the compressed data is left out.  Raises LayoutError for damaged data, for more than
-    1 GiB of it, and for zstd where no library for it is installed.
+    1 GiB of it, and where nothing is installed that expands it.
     """
     try:
         result = _decompress(data)
-    except (lzma.LZMAError, OSError, EOFError, zlib.error, ValueError) as error:
+    except Exception as error:
+        if not is_damage(error):
+            raise
         raise LayoutError(f"the compressed data is damaged: {error}") from None
     if result is None:
         return data
@@ -82,7 +112,8 @@ def _decompress(data: bytes) -> bytes | None:
     if data[:4] == _ZSTD_MAGIC and (zstd := load_zstd()) is not None:
         return zstd.expand(data, _MAX_OBJECT)
     # A magic so short that only the parts of a kernel, which have no other form, are tried by it.
-    expander = lzma.LZMADecompressor() if data[:3] == b"\x5d\0\0" else new_expander(data[:_LONGEST_MAGIC])
+    is_lzma = data[:3] == b"\x5d\0\0"
+    expander = new_expander(_XZ_MAGIC if is_lzma else data[:_LONGEST_MAGIC])
     return None if expander is None else _whole(expander, data)
 
 

@@ -7,17 +7,15 @@ names, and is gone when it is closed.
 from __future__ import annotations
 
 import errno
-import lzma
 import os
 import stat
 import sys
 import tempfile
-import zlib
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tracepoint.errors import DecodeError, LayoutError, TracepointError
-from tracepoint.layout.compressed import new_expander
+from tracepoint.layout.compressed import is_damage, new_expander
 from tracepoint.tracefile.damage import Damage
 from tracepoint.wording import counted, size_text, tail
 
@@ -248,7 +246,9 @@ def _expanded(data: Bytes, expander: Any, path: str, report: Report) -> Iterator
                     return
             try:
                 made = expander.decompress(step)
-            except (lzma.LZMAError, zlib.error, ValueError, EOFError, OSError) as error:
+            except Exception as error:
+                if not is_damage(error):
+                    raise
                 report(Damage(None, at, f"the compressed data is damaged: {error}"))
                 return
             total += len(made)

@@ -400,7 +400,8 @@ class Tracepoint:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Fire: run the probes and record, in order of priority."""
-        if not self._entries:
+        # Names of modules are None when a free-threaded Python 3.13 ends, as those of C code are not.
+        if not self._entries or _local is None:
             return
         if _local.depth >= MAX_DEPTH:
             self._fill(n_nested=self.n_nested + 1)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
+
+from docutils import nodes
 
 import tracepoint
 
@@ -49,7 +52,19 @@ def _place(_app: object, _what: str, name: str, thing: object, *_: object) -> No
         thing.__module__ = name.rsplit(".", 2)[0]
 
 
+def _description(
+    _app: object, _page: str, _template: str, context: dict[str, str], tree: nodes.document | None
+) -> None:
+    """Give a page its first sentences as the description that search engines show."""
+    found = tree.findall(nodes.paragraph) if tree is not None else ()
+    texts = [" ".join(paragraph.astext().split()) for paragraph in found]
+    first = next((text for text in texts if text.endswith(".")), "".join(texts[:1]))
+    if first:
+        context["metatags"] += f'<meta name="description" content="{html.escape(first)}">\n'
+
+
 def setup(app) -> None:  # noqa: ANN001 - Sphinx is installed only where the site is built
     """Connect to Sphinx."""
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-process-signature", _place)
+    app.connect("html-page-context", _description)

@@ -11,6 +11,7 @@ import pytest
 
 from generate.catalog_pages import search, see
 from website.conftest import Quiet, add_catalog, broken_links, kernels_page, missing_because, npm_package
+from website.lighthouse import check
 from website.test_axe import VIOLATIONS
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ def test_it_can_be_used_by_everyone(page: Page, place: str, scheme: str) -> None
     page.wait("document.getElementById('search').hidden === false")
     page.run(f"{script};0")
     assert page.run(VIOLATIONS) == []
+
+
+@pytest.mark.slow
+@pytest.mark.oracle
+def test_lighthouse_gives_it_full_scores(page: Page, tmp_path: Path) -> None:
+    check(page.site, tmp_path)
 
 
 def test_without_sources_the_page_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

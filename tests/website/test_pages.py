@@ -23,6 +23,16 @@ def test_every_page_of_docs_is_there(site: Path) -> None:
     assert [page for page in pages if not (site / page).exists()] == []
 
 
+def test_a_page_is_described_by_its_first_sentences(site: Path) -> None:
+    described = '<meta name="description" content="{}'
+    rule = (site / "reference/rules/TP305.html").read_text(encoding="utf-8")
+    first = (ROOT / "docs/howto/editor.md").read_text(encoding="utf-8").split("\n\n")[1].replace("`", "")
+    page = (site / "howto/editor.html").read_text(encoding="utf-8")
+    assert described.format(" ".join(first.split())) in page
+    assert described.format("warning, on by default") not in rule
+    assert described.format("") in rule
+
+
 def test_every_option_of_every_command_is_shown(site: Path) -> None:
     for command in read_commands():
         text = (site / f"reference/cli/{command.words[0]}.html").read_text(encoding="utf-8")

@@ -180,7 +180,7 @@ def restored(files) -> list[str]:
     reports = restore_journals(Path(journal_folder()), lambda: files)
     found = [problem for report in reports for problem in report.restored.problems]
     found += [f"{path} is left" for path in TRACING.glob("instances/*")]
-    found += [f"{path} is left" for path in journal_folder().glob("*.journal")]
+    found += [f"{path} is left" for path in Path(journal_folder()).glob("*.journal")]
     return found + [f"set_event has {(TRACING / 'set_event').read_text()}"] * bool(
         (TRACING / "set_event").read_text()
     )

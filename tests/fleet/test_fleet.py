@@ -66,7 +66,7 @@ def test_a_local_dask_cluster_gives_the_same(folder, here, dask_client):
     assert dask_client.submit(len, "ab").result() == 2
 
 
-@pytest.mark.parametrize(("n_workers", "n_small"), [(1, 6), (2, 12), (3, 12), (50, 96)])
+@pytest.mark.parametrize(("n_workers", "n_small"), [(1, 12), (2, 18), (3, 24), (50, 96)])
 def test_small_recordings_are_read_together_and_large_ones_alone(tmp_path, n_workers, n_small):
     rng = random.Random(n_workers)
     sizes = [rng.choice([1, 1000, BATCH_BYTES // 3, BATCH_BYTES + 1]) for _ in range(rng.randint(1, 150))]

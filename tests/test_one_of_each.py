@@ -207,6 +207,13 @@ HOMES = {
         {"location.h"},
     ),
     "classes of a record of a ring buffer": (r"^class RawRecord\b", r"RawRecord", "record/raw.py", set()),
+    # Each costs a command 0.1 ms before it begins.
+    "named tuples of `typing`": (
+        r"\bfrom typing import (?:\([^)]*|[^\n(]*)\bNamedTuple\b|\btyping\.NamedTuple\(",
+        r"PyStructSequence",
+        "named.py",
+        set(),
+    ),
     "grammars of triggers": (r"[\"']nohitcount[\"']", r"nohitcount", "trigger/hist.py", set()),
 }
 

@@ -19,7 +19,7 @@ SITE = "/py/site"
 LOAD = """
 import sys, json, pkgutil
 sys.path[:0] = [{tests!r}, {src!r}]
-import control.in_guest, concurrent.futures.thread, concurrent.futures.process, decimal, difflib, platform, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
+import control.in_guest, concurrent.futures.thread, concurrent.futures.process, decimal, difflib, platform, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, tarfile, traceback
 import tracepoint.cli.main as main, tracepoint.cli.kernel.flight, tracepoint.cli.kernel.rotating, tracepoint.cli.trace.follow
 import tracepoint.control as control, tracepoint.decode as decode, tracepoint.tracefile as tracefile
 import tracepoint.cli.kernel.dataset

@@ -7,7 +7,8 @@
  * The versions whose code objects are known here.  3.13.0 and not its successors: the tables of line events
  * changed inside that series.  Which of them may be used at all is decided in static_keys.py.
  */
-#if PY_VERSION_HEX < 0x030D00F1 && !defined(Py_GIL_DISABLED)
+#define NO_LONGER_KNOWN 0x030D00F1
+#if PY_VERSION_HEX < NO_LONGER_KNOWN && !defined(Py_GIL_DISABLED)
 #define TP_CAN_POKE 1
 #else
 #define TP_CAN_POKE 0
@@ -54,6 +55,9 @@ PyObject *tp_poke(PyObject *Py_UNUSED(module), PyObject *args)
 		return NULL;
 #if TP_CAN_POKE
 	PyCodeObject *code = (PyCodeObject *)object;
+	/* A module that was built with 3.13.0 is loaded by its successors too. */
+	if (Py_Version >= NO_LONGER_KNOWN)
+		Py_RETURN_FALSE;
 	if (index < 0 || index + 1 + n_caches > Py_SIZE(code))
 		return PyErr_Format(PyExc_IndexError, "code unit %zd is outside the code", index);
 	uint8_t *place = opcode_place(code, index);

@@ -352,6 +352,13 @@ def test_a_patch_release_of_a_tried_byte_code_passes_the_self_test_in_a_process_
     assert keys.why_not() == ""
 
 
+def test_a_release_whose_tables_of_events_are_not_known_is_left_alone(keys, monkeypatch):
+    """A module that was built with 3.13.0 may be loaded by 3.13.5, where its changes would lose line events."""
+    monkeypatch.setattr(keys, "_NEWEST_TRIED", (3, 11, 0))
+    assert "tables that are not known" in keys.why_not()
+    assert not keys.static_keys()
+
+
 @pytest.mark.parametrize("executable", ["", "/no/such/python", shutil.which("false")])
 def test_an_interpreter_that_does_not_pass_there_is_left_alone(keys, monkeypatch, executable):
     monkeypatch.setattr(keys, "TRIED_VERSIONS", ())

@@ -38,6 +38,8 @@ TRIED_BYTE_CODES = {(3, 11): 3495, (3, 12): 3531, (3, 13): 3571}
 # Versions on which tests/runtime/test_static_keys.py was run: others pass the self-test in a process of its
 # own first, which alone ends if the interpreter does not bear it.
 TRIED_VERSIONS = ((3, 11, 2), (3, 11, 7), (3, 12, 1), (3, 13, 0))
+# The tables of line events, which tools use, changed after it.
+_NEWEST_TRIED = (3, 13, 0)
 _SELF_TEST_S = 30  # a new interpreter on a busy machine
 T = TypeVar("T")
 
@@ -155,6 +157,8 @@ def why_not() -> str:
     byte_code = int.from_bytes(MAGIC_NUMBER[:2], "little")
     if TRIED_BYTE_CODES.get(sys.version_info[:2]) != byte_code or sys.version_info.releaselevel != "final":
         return f"the byte code of Python {platform.python_version()} was not tried"
+    if sys.version_info[:3] > _NEWEST_TRIED:
+        return f"Python {platform.python_version()} keeps the events of tools in tables that are not known"
     try:
         options = str(sysconfig.get_config_var("CONFIG_ARGS"))
     except OSError as error:

@@ -36,7 +36,7 @@ BEGUN = (
 
 
 @pytest.fixture(scope="module", params=["6.1", pytest.param("6.12", marks=pytest.mark.slow)])
-def guest(request):
+def booted(request):
     kernel_or_skip(request.param)
     files = python_files()
     programs = [shutil.which(name) for name in ("trace-cmd",) if shutil.which(name)]
@@ -48,8 +48,14 @@ def guest(request):
     with lab_guest.boot(
         request.param, files=files, memory_mb=1024, append="rcupdate.rcu_expedited=1"
     ) as made:
-        made.run("mkdir /tmp/disk")
         yield made
+
+
+@pytest.fixture
+def guest(booted):
+    """The guest that all tests share, in any order, with an empty folder for what is recorded."""
+    booted.run("rm -rf /tmp/disk && mkdir /tmp/disk")
+    return booted
 
 
 def taken(guest, tmp_path, name: str):

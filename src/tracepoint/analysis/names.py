@@ -29,11 +29,18 @@ def task_names(trace: Trace) -> dict[int, str]:
     if _SWITCH in trace and {"next_pid", "next_comm"} <= {
         field.name for field in trace.format(_SWITCH).fields
     }:
-        table = trace.joined({_SWITCH: ("next_pid", "next_comm")})
-        tids, names = (table.column("sched_switch", field) for field in ("next_pid", "next_comm"))
-        if names.plan.kind is ColumnKind.TEXT:
-            words = names.words
-            last = dict(zip(tids.numbers, names.numbers, strict=True))
-            # A damaged record that ends before its name has any number there.
-            found = {tid: words[word] for tid, word in last.items() if 0 <= word < len(words)}
-    return found | read_pairs(trace.file.saved_cmdlines) | {0: _IDLE}
+        # In parts: a large recording has more switches than memory.
+        for window in trace.windows():
+            table = trace.between(*window).joined({_SWITCH: ("next_pid", "next_comm")})
+            tids, names = (table.column("sched_switch", field) for field in ("next_pid", "next_comm"))
+            if names.plan.kind is ColumnKind.TEXT:
+                words = names.words
+                last = dict(zip(tids.numbers, names.numbers, strict=True))
+                # A damaged record that ends before its name has any number there.
+                found |= {tid: words[word] for tid, word in last.items() if 0 <= word < len(words)}
+    return found | saved_names(trace)
+
+
+def saved_names(trace: Trace) -> dict[int, str]:
+    """Return the names of tasks that the recorder saved, by id, and that of idle threads."""
+    return read_pairs(trace.file.saved_cmdlines) | {0: _IDLE}

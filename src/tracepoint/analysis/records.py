@@ -59,8 +59,12 @@ class AnalysisRecords:
             raise TracepointError(f"{trace.file.path}: {lacking[0]}")
         self.table = trace.joined(self.fields)
         # Read now: a report is used after its recording was closed.
-        self.names: Mapping[int, str] = task_names(trace)
+        self.names = self.read_names()
         self._functions: dict[int, str] = {}
+
+    def read_names(self) -> Mapping[int, str]:
+        """Return the names of tasks by id."""
+        return task_names(self.trace)
 
     def _find(self, need: Need, analysis: str) -> str:
         """Keep the fields of an event; return why there is no result without it, empty: there is one."""

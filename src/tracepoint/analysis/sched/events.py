@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.coverage import read_coverage
+from tracepoint.analysis.names import saved_names
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.sched.needs import NEEDS
 from tracepoint.decode.labels import value_labels
@@ -80,6 +81,10 @@ class SchedEvents(AnalysisRecords):
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace, "sched", NEEDS)
+
+    def read_names(self) -> Mapping[int, str]:
+        """Return the names that were saved; those in switches are read with all that these have."""
+        return saved_names(self.trace)
 
     def fields_of(self, event: str) -> set[str]:
         """Return the fields of an event that are of the type that they have in the kernel."""

@@ -38,7 +38,7 @@ def extensions() -> list[Extension]:
             sorted(str(path) for pattern in patterns for path in Path().glob(pattern)),
             depends=HEADERS,
             extra_compile_args=FLAGS,
-            extra_link_args=["-pthread"],
+            extra_link_args=["-pthread", "-ldl"],  # a library of its own before glibc 2.34
             optional=True,
         )
         for name, patterns in SOURCES.items()

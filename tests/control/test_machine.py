@@ -46,6 +46,10 @@ def read_everything(files: FakeTracefs) -> dict[str, str]:
 @example([MADE], [LEFT])
 @example([MADE], [LEFT, MADE])
 @example([MADE], [MADE, LEFT, MADE, LEFT])
+@example(
+    [("trigger", "sched:sched_switch", "snapshot if prev_prio == -7"), ("snapshot", "free")],
+    [("trigger", "sched:sched_switch", "traceoff if prev_prio == -7")],
+)
 @given(st.lists(OPERATION, max_size=12), st.lists(OPERATION, max_size=25))
 def test_everything_is_as_before(history, work):
     files = FakeTracefs()

@@ -56,6 +56,7 @@ def touched_by(files: Files, path: str, text: str) -> Iterator[str]:
         case ["events", _, _, "trigger"]:
             yield path
             yield from _touched_by_trigger(array, text)
+            yield from _touched_again(files, array, path)
         case ["buffer_size_kb"] | ["per_cpu", _, "buffer_size_kb"]:
             for cpu in files.names(array + "per_cpu"):
                 yield f"{array}per_cpu/{cpu}/buffer_size_kb"
@@ -70,6 +71,17 @@ def touched_by(files: Files, path: str, text: str) -> Iterator[str]:
             return
         case _:
             yield path
+
+
+def _touched_again(files: Files, array: str, path: str) -> Iterator[str]:
+    """Yield what the triggers that are there change when they are set again, as they are to restore them."""
+    from tracepoint.trigger.command import read_trigger_file  # noqa: PLC0415 - the language of triggers
+    from tracepoint.trigger.error import TriggerError  # noqa: PLC0415
+
+    with contextlib.suppress(OSError, TriggerError):
+        for trigger in read_trigger_file(files.read(path)):
+            found = _touched_by_trigger(array, trigger.text)
+            yield from (name for name in found if name in (f"{array}snapshot", f"{array}trace_clock"))
 
 
 def _touched_by_trigger(array: str, text: str) -> Iterator[str]:

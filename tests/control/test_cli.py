@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 from control.fake import FakeTracefs
+from tracepoint.cli.child import ChildProcess
 from tracepoint.cli.commands import COMMANDS
+from tracepoint.cli.kernel.tracing import run_command
 from tracepoint.cli.main import main
+from tracepoint.cli.output import Output
 from tracepoint.control.journal import journal_folder
 from tracepoint.control.session import open_tracefs
 from tracepoint.control.settings import read_settings
@@ -140,3 +144,29 @@ def test_restore(run, files, monkeypatch):
     again.enable("sched")
     again.tracefs.journal.leave()
     assert "dropped 1 journals" in run("restore", "--forget")[2]
+
+
+def test_a_command_does_not_outlive_the_change_made_for_it(monkeypatch):
+    started = []
+
+    class Interrupted(ChildProcess):
+        def __init__(self, words):
+            super().__init__(words)
+            started.append(self)
+
+        def wait(self, seconds=None):
+            if len(started) == 1 and self.poll() is None and not hasattr(self, "is_hit"):
+                self.is_hit = True
+                raise SystemExit(143)
+            return super().wait(seconds)
+
+    monkeypatch.setattr("tracepoint.cli.child.ChildProcess", Interrupted)
+    with pytest.raises(SystemExit):
+        run_command(["sleep", "60"], Output())
+    assert started[0].returncode == -signal.SIGKILL
+
+
+def test_a_recording_without_a_name_is_refused_before_it_begins(run, files):
+    status, _, err = run("record", "irq", "-o", "", "--seconds", "0")
+    assert status != 0
+    assert "is a folder" in err

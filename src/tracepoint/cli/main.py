@@ -51,7 +51,7 @@ class UsageError(Exception):
 
 
 class HelpText(argparse.RawDescriptionHelpFormatter):
-    """argparse's, which imports `shutil` (2 ms) to ask how wide the terminal is, for each argument anew."""
+    """argparse's, which imports `shutil` (2 ms) to find the terminal's width for each argument."""
 
     def __init__(self, prog: str, **settings: Any) -> None:
         super().__init__(prog, width=_help_width(), **settings)

@@ -16,7 +16,7 @@ class PageSource(Protocol):
 
     @property
     def handle(self) -> int | None:
-        """The file descriptor; None where it is no file of this process."""
+        """The file descriptor; None where it is not a file of this process."""
 
     def read(self, size: int) -> bytes:
         """Return the next page of `size` bytes, nothing when there is none now; OSError.

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def check_target(target: str, *, replace: bool) -> None:
     """Raise TracepointError where no recording may be written."""
     check_tracedat_name(target)
-    if os.path.isdir(target):
-        raise TracepointError(f"{target} is a folder; nothing was saved")
+    if os.path.isdir(target or "."):
+        raise TracepointError(f"{target or repr(target)} is a folder; nothing was saved")
     if not replace and os.path.exists(target):
         raise TracepointError(f"{target} is there already; nothing was saved (replace=True, or --force)")
 

@@ -74,7 +74,7 @@ def touched_by(files: Files, path: str, text: str) -> Iterator[str]:
 
 
 def _touched_again(files: Files, array: str, path: str) -> Iterator[str]:
-    """Yield what the triggers that are there change when they are set again, as they are to restore them."""
+    """Yield the settings that existing triggers change when a restore sets them again."""
     from tracepoint.trigger.command import read_trigger_file  # noqa: PLC0415 - the language of triggers
     from tracepoint.trigger.error import TriggerError  # noqa: PLC0415
 

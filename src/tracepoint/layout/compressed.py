@@ -28,7 +28,7 @@ _LZ4_MAGIC = b"\x02\x21\x4c\x18"
 # What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.
 _LZ4_BLOCK = 8 << 20
 _LZ4_BOUND = _LZ4_BLOCK + _LZ4_BLOCK // 255 + 16
-#: What an expander raises for damaged data, besides `LZMAError`, which is no ValueError.
+#: What an expander raises for damaged data, besides `LZMAError`, which is not a ValueError.
 _DAMAGE = (OSError, EOFError, zlib.error, ValueError)
 
 

@@ -55,7 +55,7 @@ class EndingSignals:
 
     def run(self, words: list[str], out: Output, seconds: float | None) -> None:
         """Run a command, and return at its end or when `seconds` have passed."""
-        # This sleeps until the end: a look now and then is CPU time beside what is recorded.
+        # This sleeps until the command ends: polling would add CPU time to what is recorded.
         self.start(words, out).wait(seconds)
 
     def start(self, words: list[str], out: Output) -> ChildProcess:

@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
+        type=_file_name,
         default="trace.dat",
         help="where to; a name that ends with .parquet gets a Parquet dataset (needs pyarrow)",
     )
@@ -66,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "clock mono; may be given several times",
     )
     add_pid_argument(parser)
+
+
+def _file_name(name: str) -> str:
+    """Return a name without the slash that a shell adds to that of a folder, such as a dataset."""
+    return name.rstrip("/") or name
 
 
 def _add_analyses(parser: argparse.ArgumentParser) -> None:

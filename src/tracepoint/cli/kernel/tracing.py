@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 
 from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
@@ -119,7 +120,15 @@ def run_command(words: list[str], out: Output) -> int:
     from tracepoint.cli.child import ChildProcess  # noqa: PLC0415 - most runs have no command
 
     out.stdout.flush()
-    if status := ChildProcess(words).wait():
+    child = ChildProcess(words)
+    try:
+        status = child.wait()
+    except BaseException:
+        # A signal ends us, and restores what was changed: the command must not go on without it.
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        raise
+    if status:
         out.warn(f"{words[0]} ended with status {status}")
         return EXIT_TOOL_FAILED
     return EXIT_DONE

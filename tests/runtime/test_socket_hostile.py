@@ -18,7 +18,9 @@ from runtime.socket_frames import frame, read_frame
 
 pytestmark = pytest.mark.programs
 
+# Threads have the stack that musl gives them, which is the smallest.
 PROGRAM = """
+import threading
 import time
 from tracepoint.runtime.declare.event import trace_event
 from tracepoint.runtime.remote.server import listen
@@ -27,6 +29,7 @@ from tracepoint.model.python.types import u64
 @trace_event(system="shop", printk='"order=%llu", order_id')
 def order_sent(order_id: u64) -> None: ...
 
+threading.stack_size(128 << 10)
 order_sent.enable()
 listen()
 number = 0
@@ -181,9 +184,11 @@ def test_garbage(victim):
         frame({"op": "write", "handle": 2}, b"9" * 18),
         frame({"op": "write", "handle": 2}, b"A" * (1 << 18)),
         frame(b"[" * 100_000),
+        frame(b'{"op": "hello", "\\"\\\\": ' + b'[{"":' * 100_000),
+        frame(("[" * 100_000).encode("utf-16")),
         frame(b'{"op": "mkdir", "path": "instances/' + b"x" * 5000 + b'"}'),
     ],
-    ids=range(10),
+    ids=range(12),
 )
 def test_huge_numbers_and_lengths(victim, whole):
     with victim.connect() as stream:

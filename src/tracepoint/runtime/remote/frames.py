@@ -9,6 +9,8 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from tracepoint.runtime.shallow_json import read_shallow_json
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping
@@ -57,8 +59,8 @@ def receive_frame(stream: BinaryIO, max_body: int) -> tuple[dict[str, Any], byte
     if len(text) < n_head or len(body) < n_body:
         return None
     try:
-        head = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        head = read_shallow_json(text)
+    except ValueError as error:
         raise FrameError(str(error)) from None
     if not isinstance(head, dict):
         raise FrameError("no JSON object")

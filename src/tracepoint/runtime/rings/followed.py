@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 from tracepoint.named import NamedTuple
 from tracepoint.runtime.rings.options import DIRECTORY_VARIABLE
+from tracepoint.runtime.shallow_json import read_shallow_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,11 +95,7 @@ def _is_locked(file: int) -> bool:
 
 
 def _parsed(data: bytes) -> FollowedEvents:
-    try:
-        told = json.loads(data)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    match told:
+    match read_shallow_json(data):
         case {"clock": str(clock), "filters": dict(filters)}:
             if all(isinstance(text, str) for text in filters.values()):
                 return FollowedEvents(clock, filters)

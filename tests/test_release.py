@@ -53,6 +53,15 @@ def test_every_list_of_pythons_is_the_same() -> None:
     assert {one for one in built if one.endswith("t")} <= {f"cp{one.replace('.', '')}" for one in free}
 
 
+def test_a_package_index_takes_the_metadata() -> None:
+    known = pytest.importorskip("trove_classifiers", reason="trove-classifiers is not installed: make setup")
+    named = PROJECT["project"]["classifiers"]
+    assert named == sorted(named)
+    assert [one for one in named if one not in known.classifiers or one in known.deprecated_classifiers] == []
+    assert not PROJECT["project"].keys() & {"urls"}, "there is no public address yet"
+    assert all((ROOT / name).is_file() for name in PROJECT["project"]["license-files"])
+
+
 @pytest.mark.programs
 def test_the_changelog_has_each_change_once_under_its_kind() -> None:
     pytest.importorskip("towncrier", reason="towncrier is not installed: make setup")
@@ -87,7 +96,9 @@ def test_files_of_ci_are_valid(schema: str, file: str) -> None:
 
 @pytest.mark.slow
 def test_wheels_of_each_python_and_library_are_the_same_when_built_again() -> None:
-    assert re.search(r"wheels: \d+ built twice with the same bytes, [1-9]\d* tried", make("wheels"))
+    assert re.search(
+        r"wheels: \d+ built twice with the same bytes, twine check passed, [1-9]\d* tried", make("wheels")
+    )
 
 
 @pytest.mark.slow

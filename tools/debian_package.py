@@ -75,7 +75,7 @@ def build_system() -> Path:
     if system.is_file() and is_same and time.time() - system.stat().st_mtime < STALE_SECONDS:
         return system
     system.parent.mkdir(parents=True, exist_ok=True)
-    print(f"deb: unpacking {SUITE} with the build dependencies, which takes minutes")
+    print(f"deb: unpacking {SUITE} with the build dependencies, which takes minutes", flush=True)
     made = system.with_suffix(".new.tar")
     run("mmdebstrap", "--mode=root", "--variant=buildd", f"--include={wanted}", SUITE, made, source_line())
     made.rename(system)
@@ -85,6 +85,7 @@ def build_system() -> Path:
 
 def build(system: Path, folder: Path) -> Path:
     """Build HEAD in an unpacked system below `folder`; return the folder of the packages in it."""
+    print("deb: building", flush=True)
     inside = folder / "root"
     inside.mkdir()
     run("tar", "-xf", system, "-C", inside)
@@ -97,6 +98,7 @@ def build(system: Path, folder: Path) -> Path:
 
 def judge(inside: Path) -> str:
     """Return the errors and warnings that lintian, run in an unpacked system, finds in the packages."""
+    print("deb: checking with lintian", flush=True)
     lintian = "cd /build && lintian --fail-on none --show-overrides *.changes"
     text = run("chroot", inside, "su", "-s", "/bin/sh", "nobody", "-c", lintian)
     print("".join(f"deb: {line}\n" for line in text.splitlines()), end="")
@@ -105,6 +107,7 @@ def judge(inside: Path) -> str:
 
 def install(packages: list[Path], folder: Path) -> None:
     """Let apt install the packages into a clean system, and try them there."""
+    print("deb: installing in a clean system", flush=True)
     script = folder / "tried"
     script.write_text("set -e\n" + TRIED)
     hooks = [

@@ -1,10 +1,10 @@
 """Build wheels for this machine's Pythons, both C libraries and two processors: wheels.py FOLDER [PYTHON...].
 
 A C compiler that carries glibc 2.28 and musl (PyPI's `ziglang`) makes them, so they do not depend on the C
-library of this machine; auditwheel checks it.  Each is built twice with the same bytes.  A wheel for this
-machine is installed into an empty environment and tried with tools/smoke.py, any other where a Python for it
-is among the PYTHONs: one that was compiled with musl, a script that runs one of Arm in QEMU.  cibuildwheel
-builds the same where there are containers (pyproject.toml).
+library of this machine; auditwheel checks that, and twine the metadata.  Each is built twice with the same
+bytes.  A wheel for this machine is installed into an empty environment and tried with tools/smoke.py, any
+other where a Python for it is among the PYTHONs: one that was compiled with musl, a script that runs one of
+Arm in QEMU.  cibuildwheel builds the same where there are containers (pyproject.toml).
 """
 
 from __future__ import annotations
@@ -146,13 +146,12 @@ def needed_libraries(wheel: Path) -> set[str]:
     return needed
 
 
-def build(python: Python, target: Target, folder: Path, epoch: str) -> Path:
-    """Build HEAD in `folder` for a Python on a target; return the wheel, named for what it runs on."""
+def build(python: Python, target: Target, venv: Path, folder: Path, epoch: str) -> Path:
+    """Build HEAD in `folder` with a Python's `venv`; return the wheel, named for what it runs on."""
     unpack_head(folder)
     environment = fixed_environment(epoch) | write_compiler(folder, target)
     environment["SETUPTOOLS_EXT_SUFFIX"] = python.suffix(target)
-    venv, out = folder / "venv", folder / "out"
-    run("sh", "tools/make-venv", python.path, venv)
+    out = folder / "out"
     wheel = (venv / "bin/python", "-m", "pip", "wheel", "-q", "--no-deps")
     run(*wheel, "-w", out, folder, **environment)
     (built,) = out.glob("*.whl")
@@ -182,13 +181,17 @@ def main(target: Path, pythons: list[Python]) -> None:
     untried = []
     target.mkdir(exist_ok=True)
     for abi, python in builders.items():
-        for wanted in TARGETS:
-            with TemporaryDirectory() as name:
-                wheel = build(python, wanted, Path(name) / "one", epoch)
-                if digest(wheel) != digest(build(python, wanted, Path(name) / "two/longer", epoch)):
+        with TemporaryDirectory() as name:
+            venv = Path(name) / "venv"
+            run("sh", "tools/make-venv", python.path, venv)
+            for wanted in TARGETS:
+                one, other = Path(name) / wanted.platform, Path(name) / "again/longer" / wanted.platform
+                wheel = build(python, wanted, venv, one, epoch)
+                if digest(wheel) != digest(build(python, wanted, venv, other, epoch)):
                     sys.exit(f"wheels: {wheel.name} is not the same when built again")
+                run(sys.executable, "-m", "twine", "check", "--strict", wheel)
                 if tester := trying.get((abi, wanted)):
-                    try_wheel(tester, wheel, Path(name) / "try")
+                    try_wheel(tester, wheel, Path(name) / f"try-{wanted.platform}")
                 else:
                     untried.append(wheel.name)
                 shutil.copyfile(wheel, target / wheel.name)
@@ -196,7 +199,9 @@ def main(target: Path, pythons: list[Python]) -> None:
     for name in untried:
         print(f"wheels: {name} is not tried: no such Python is here")
     count = len(TARGETS) * len(builders)
-    print(f"wheels: {count} built twice with the same bytes, {count - len(untried)} tried")
+    print(
+        f"wheels: {count} built twice with the same bytes, twine check passed, {count - len(untried)} tried"
+    )
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from benchmarks.harness import MissingError, Row
 RUNS = 3
 # The pages of the recording are a little more than half of it.
 TWICE = 700_000_000
+#: The analyses whose memory does not grow with the recording, with their words.
+IN_PARTS = {"syscalls": ["syscalls"]}
 
 
 def sched_report() -> Row:
@@ -77,6 +79,16 @@ def report_page_memory() -> Row:
     return Row("report of sched, 29.7 M events: memory", fourfold, "MB", 768, True, detail)
 
 
+def parts_memory() -> Row:
+    """The most memory of analyses that read in parts and sum up what they find, by length."""
+    found = {name: memory_by_length(["analyse", "-q", *words]) for name, words in IN_PARTS.items()}
+    detail = ", ".join(
+        f"{name} {fourfold:.0f} ({once:.0f} with a quarter)" for name, (once, fourfold) in found.items()
+    )
+    most = max(fourfold for _, fourfold in found.values())
+    return Row("analyses in parts, 29.7 M events: memory", most, "MB", 512, True, detail)
+
+
 @cache
 def pages() -> tuple[tempfile.TemporaryDirectory[str], list[Path]]:
     """The pages of a recording of 14.9 M events, by what it has events of, and the folder that they are in."""
@@ -117,6 +129,7 @@ def report_first_paint() -> Row:
 
 ROWS = (
     by_waker_memory,
+    parts_memory,
     report_first_paint,
     report_page,
     report_page_memory,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sections import BEGIN, CPU, DUR, MAX, TASK, TOTAL, Heading, N, TableSection, Unit
-from tracepoint.analysis.spans import OPEN, samples_by
+from tracepoint.analysis.sums import LongestRows, samples_by
+from tracepoint.analysis.units import task_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
     from typing import TypeVar
 
-    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.records import AnalysisRecords
     from tracepoint.analysis.sections import Choice, Value
     from tracepoint.analysis.spans import Spans
@@ -45,18 +46,14 @@ class ChosenSpans:
         #: Of each time whether it is chosen.
         self.flags = choice.chosen(tids, (records.cpus[row] for row in spans.begin), records.names)
 
-    def samples(self, groups: Iterable[Group]) -> Mapping[Group, Distribution]:
+    def samples(self, groups: Sequence[Group]) -> Mapping[Group, Samples]:
         """Return the times with an end by group, those with most time first; `groups` has one for each."""
-        kept = [group if is_chosen else None for group, is_chosen in zip(groups, self.flags, strict=True)]
-        return samples_by(self._spans, kept, self._records.coverage, is_paired_surely=self._is_paired_surely)
+        coverage, is_sure = self._records.coverage, self._is_paired_surely
+        return samples_by(self._spans, groups, coverage, self.flags, is_paired_surely=is_sure)
 
     def task_section(self, events: Sequence[str]) -> TableSection:
         """Return the times of each task."""
-        rows = [
-            (made.count, made.sum, made.quantile(1.0), self._records.task(tid), tid)
-            for tid, made in self.samples(self._tids).items()
-        ]
-        return self._choice.table("tasks", "Tasks", _TASKS, rows, events)
+        return task_section(self.samples(self._tids), self._records.names, self._choice, events)
 
     def longest_section(
         self,
@@ -67,13 +64,35 @@ class ChosenSpans:
     ) -> TableSection:
         """Return the longest times; `headings` are of the `details` of each, `task` is that of its task."""
         spans, records = self._spans, self._records
-        found = [at for at, dur in enumerate(spans.dur) if self.flags[at] and dur != OPEN]
-        rows = [
-            (
-                spans.dur[at], spans.ts[at], records.cpus[spans.begin[at]],
-                *details(at), records.task(self._tids[at]),
-            )
-            for at in self._choice.most_of(found, key=spans.dur.__getitem__)
-        ]  # fmt: skip
-        shown = (*_LONGEST, *headings, Heading("task", task, Unit.WORD))
-        return TableSection("longest", "Longest", shown, rows, events, len(found) - len(rows))
+
+        def shown(at: int) -> tuple[Value, ...]:
+            place = spans.dur[at], spans.ts[at], records.cpus[spans.begin[at]]
+            return (*place, *details(at), records.task(self._tids[at]))
+
+        longest: LongestRows[Sequence[Value]] = LongestRows(self._choice.most)
+        longest.add(spans.dur, range(len(spans)), shown, self.flags)
+        return longest_section(longest, self._choice, headings, events, task)
+
+
+def task_section(
+    samples: Mapping[int, Samples], names: Mapping[int, str], choice: Choice, events: Sequence[str]
+) -> TableSection:
+    """Return the times of each task by its id; `names` are those of tasks."""
+    rows = [
+        (made.count, made.sum, made.quantile(1.0), task_text(names, tid), tid)
+        for tid, made in samples.items()
+    ]
+    return choice.table("tasks", "Tasks", _TASKS, rows, events)
+
+
+def longest_section(
+    longest: LongestRows[Sequence[Value]],
+    choice: Choice,
+    headings: Sequence[Heading],
+    events: Sequence[str],
+    task: str = "task",
+) -> TableSection:
+    """Return the longest times: length, begin, CPU, what `headings` are of, and the task under `task`."""
+    rows = longest.rows(choice.most)
+    shown = (*_LONGEST, *headings, Heading("task", task, Unit.WORD))
+    return TableSection("longest", "Longest", shown, rows, events, longest.n - len(rows))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.coverage import count_coverage
-from tracepoint.analysis.distribution import Bounds, Distribution
-from tracepoint.analysis.histogram import Histogram
+from tracepoint.analysis.distribution import Bounds, Samples
+from tracepoint.analysis.histogram import histogram_of
 from tracepoint.analysis.registry import analyse
 from tracepoint.analysis.sections import DistributionSection, TableSection
 from tracepoint.analysis.summary import TraceSummary
@@ -51,7 +51,7 @@ COUNTED: dict[str, tuple[CountedFigure, ...]] = {
     "block": (CountedFigure("requests", "devices", "device", ("device",)),),
 }
 # Samples that reports show as columns of a table, by what they are of.
-_SAMPLES: dict[str, dict[str, Callable[[Any], Mapping[str, Distribution]]]] = {
+_SAMPLES: dict[str, dict[str, Callable[[Any], Mapping[str, Samples]]]] = {
     "syscalls": {"call_ns": lambda report: report.latency},
     "irq": {"hard_irq_ns": lambda report: report.irqs(), "soft_irq_ns": lambda report: report.softirqs()},
 }
@@ -74,13 +74,10 @@ def counted_summaries(
     groups = {name: samples_of(report) for name, samples_of in _SAMPLES.get(analysis, {}).items()}
     for section in report.sections():
         if isinstance(section, DistributionSection):
-            groups[section.key] = section.groups  # type: ignore[assignment]
+            groups[section.key] = section.groups
     for name, found in groups.items():
         for group, samples in found.items():
-            hidden = samples.n_hidden, samples.longest_hidden
-            made.histograms[f"{name}.{group}"] = Histogram(
-                samples.values, n_hidden=hidden[0], longest_hidden=hidden[1]
-            )
+            made.histograms[f"{name}.{group}"] = histogram_of(samples)
     yield {"host": host}, made
 
 

@@ -151,6 +151,13 @@ class Histogram(Samples):
         self.max = max((v for v in (self.max, other.max) if v is not None), default=None)
         self._ranks = None
 
+    def hiding(self, n: int | None, longest: int | None) -> Histogram:
+        """Return the same samples, and how many more are hidden, each of which is at most `longest`."""
+        found = Histogram((), self.p)
+        found.add(self)
+        found.n_hidden, found.longest_hidden = n, longest
+        return found
+
     def coarser(self, p: int) -> Histogram:
         """Return the same samples in a precision of `p` bits; raises ValueError for a higher one."""
         if p == self.p:
@@ -165,9 +172,7 @@ class Histogram(Samples):
 
     def seen(self) -> Histogram:
         """Return the same without what may be hidden: the figures of the samples that are known."""
-        found = self.merge(Histogram((), self.p))
-        found.n_hidden, found.longest_hidden = 0, None
-        return found
+        return self.hiding(0, None)
 
     def ranked(self, rank: int) -> Bounds:
         """Return the sample of a rank, 1 for the smallest: the edges of its bucket, exact for both ends."""
@@ -226,6 +231,17 @@ class Histogram(Samples):
             ]
 
         return ColumnTable("histogram", columns)
+
+
+def histogram_of(samples: Samples) -> Histogram:
+    """Return samples as a histogram.
+
+    >>> from tracepoint.analysis.distribution import Distribution
+    >>> histogram_of(Distribution([3, 5], n_hidden=1)).count
+    Bounds(low=2, high=3)
+    """
+    known = samples if isinstance(samples, Histogram) else Histogram(samples.values)
+    return known.hiding(samples.n_hidden, samples.longest_hidden)
 
 
 def _added(a: int | None, b: int | None) -> int | None:

@@ -16,7 +16,7 @@ from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from tracepoint.analysis.coverage import Gap, GapFinder
 
@@ -68,6 +68,9 @@ class Pairs(NamedTuple):
 class PairMachine:
     """Pairs begins and ends that come by time.
 
+    A row is any number that the caller knows a begin or an end by; in a recording that is read in parts it is
+    one that goes on from part to part.
+
     >>> machine = PairMachine(Order.STACK)
     >>> machine.begin("task", 0, 10, 0), machine.begin("task", 1, 20, 0)
     (True, True)
@@ -88,12 +91,16 @@ class PairMachine:
         self._everywhere = join_gaps(everywhere) if everywhere else None
         # Of each key what is open: row, time and CPU of the begin.
         self._open: dict[Hashable, list[tuple[int, int, int]]] = {}
+        self._found()
+        # When the last record of a key was, where a loss may hide the first of several begins.
+        self._seen: dict[Hashable, int] | None = {} if order is Order.FIRST and gaps else None
+
+    def _found(self) -> None:
+        """Begin to collect pairs."""
         self._begins, self._ends, self._orphans = array("q"), array("q"), array("q")
         self._without_end: list[int] = []
         self._cut: list[int] = []
         self._n_inner = 0
-        # When the last record of a key was, where a loss may hide the first of several begins.
-        self._seen: dict[Hashable, int] | None = {} if order is Order.FIRST and gaps else None
 
     def begin(self, key: Hashable, row: int, ts: int, cpu: int) -> bool:
         """Take a begin; return whether it is one, and not part of another (`Order.FIRST`)."""
@@ -165,14 +172,25 @@ class PairMachine:
         gap = finder.first_after(one[1]) if finder is not None else None
         return gap is not None and gap[0] < ts
 
+    @property
+    def open_rows(self) -> Iterator[int]:
+        """The rows of begins that an end may still come for."""
+        return (row for found in self._open.values() for row, _, _ in found)
+
+    def closed(self) -> Pairs:
+        """Return the pairs that were found since the last call, and what has no end: those are not kept."""
+        opens = sorted([*self._without_end, *self._cut])
+        found = Pairs(self._begins, self._ends, opens, sorted(self._cut), self._orphans, self._n_inner)
+        self._found()
+        return found
+
     def finish(self, ts: int) -> Pairs:
-        """Return all pairs, at the time of the end of the trace."""
+        """Return the pairs that were not returned before, at the time of the end of the trace."""
         for found in self._open.values():
             self._drop_hidden(found, ts)
             self._without_end.extend(row for row, _, _ in found)
         self._open.clear()
-        opens = sorted([*self._without_end, *self._cut])
-        return Pairs(self._begins, self._ends, opens, sorted(self._cut), self._orphans, self._n_inner)
+        return self.closed()
 
 
 def join_pairs(parts: Iterable[Pairs]) -> Pairs:

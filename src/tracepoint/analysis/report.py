@@ -66,7 +66,7 @@ class Report(ABC):
         """Whether any section has rows or samples."""
         return any(
             any(map(len, one.groups.values())) if isinstance(one, DistributionSection) else one.rows
-            for one in self.sections()
+            for one in self.sections(Choice())
         )
 
     def cautions(self) -> Iterator[str]:

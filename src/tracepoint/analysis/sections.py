@@ -102,6 +102,11 @@ class Choice(NamedTuple):
     tasks: Collection[int | str] = ()
     most: int | None = MAX_ROWS
 
+    @property
+    def is_of_all(self) -> bool:
+        """Whether all CPUs and tasks are shown."""
+        return self.cpus is None and not self.tasks
+
     def has_cpu(self, cpu: int) -> bool:
         """Whether to show a CPU."""
         return self.cpus is None or cpu in self.cpus
@@ -124,6 +129,14 @@ class Choice(NamedTuple):
         """
         shown = {tid for tid in set(tids) if self.has_task(tid, names.get(tid, ""))}
         return [tid in shown and self.has_cpu(cpu) for tid, cpu in zip(tids, cpus, strict=True)]
+
+    def flags(self, tids: Sequence[int], cpus: Sequence[int], names: Mapping[int, str]) -> list[bool] | None:
+        """Return which rows to show, as `chosen` does; None where all are shown.
+
+        >>> Choice().flags([7], [0], {}), Choice(cpus=[1]).flags([7], [0], {})
+        (None, [False])
+        """
+        return None if self.is_of_all else self.chosen(tids, cpus, names)
 
     def whole(self, section: Section, *, is_of_tasks: bool = True) -> Section:
         """Return a section that is of all CPUs whatever was chosen, with a title that says so.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from itertools import chain, compress
+from typing import TYPE_CHECKING, overload
 
 from tracepoint.analysis.distribution import Distribution
+from tracepoint.analysis.histogram import Histogram
 from tracepoint.analysis.pairs import NO_ROW
 from tracepoint.decode.column import number_column
 from tracepoint.decode.numbers import count_up
@@ -14,14 +16,11 @@ from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-    from typing import TypeVar
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.pairs import Pairs
     from tracepoint.decode.column import Column
-
-    Group = TypeVar("Group", bound=Hashable)
 
 #: The duration of what has no end.
 OPEN = -1
@@ -44,9 +43,38 @@ class Spans(NamedTuple):
         return len(self.ts)
 
     @property
-    def n_open(self) -> int:
-        """How many have no end, and no loss that may hide it."""
-        return self.dur.count(OPEN) - sum(self.is_cut)
+    def counts(self) -> SpanTally:
+        """How many have no end, and how many ends no begin."""
+        found = SpanTally(len(self.orphans))
+        found.add(self.ts, self.dur, self.is_cut)
+        return found
+
+
+class SpanTally:
+    """How many times there are (`n`), how many without an end, and how many ends without a begin.
+
+    `n_cut` are those whose end a loss may hide, `first_cut` the first begin of these in ns, none without
+    any; `n_open` are the others without an end.
+
+    >>> counts = SpanTally()
+    >>> counts.add([10, 20, 30], [5, OPEN, OPEN], [0, 1, 0])
+    >>> counts.n, counts.n_open, counts.n_cut, counts.first_cut
+    (3, 1, 1, [20])
+    """
+
+    def __init__(self, n_orphans: int = 0) -> None:
+        self.n = self.n_open = self.n_cut = 0
+        self.n_orphans = n_orphans
+        self.first_cut: list[int] = []
+
+    def add(self, ts: Sequence[int], dur: Sequence[int], is_cut: Sequence[int]) -> None:
+        """Add times by their begin and length."""
+        n_cut = sum(is_cut)
+        self.n += len(ts)
+        self.n_cut += n_cut
+        self.n_open += sum(map(OPEN.__eq__, dur)) - n_cut
+        if n_cut:
+            self.first_cut = [min(chain(self.first_cut, compress(ts, is_cut)))]
 
 
 def spans_of(pairs: Pairs, times: Sequence[int]) -> Spans:
@@ -74,9 +102,18 @@ class Hiding(NamedTuple):
     n: int | None
     longest: int | None
 
-    def samples(self, values: Iterable[int], n_dropped: int = 0) -> Distribution:
+    @overload
+    def samples(self, values: Histogram, n_dropped: int = 0) -> Histogram: ...
+
+    @overload
+    def samples(self, values: Iterable[int], n_dropped: int = 0) -> Distribution: ...
+
+    def samples(self, values: Iterable[int] | Histogram, n_dropped: int = 0) -> Distribution | Histogram:
         """Return the figures of the samples that are known, with those left out that were dropped."""
-        return Distribution(values, None if self.n is None else self.n + n_dropped, self.longest)
+        hidden = None if self.n is None else self.n + n_dropped
+        if isinstance(values, Histogram):
+            return values.hiding(hidden, self.longest)
+        return Distribution(values, hidden, self.longest)
 
 
 def hiding_of(
@@ -107,34 +144,6 @@ def samples_of(values: Iterable[int], coverage: Coverage, cut: Sequence[int] = (
     return hiding_of(coverage, cut).samples(values, len(cut))
 
 
-def samples_by(
-    spans: Spans, groups: Sequence[Group | None], coverage: Coverage, *, is_paired_surely: bool = True
-) -> Mapping[Group, Distribution]:
-    """Return the times with an end by group, those with most time first.
-
-    `groups` has one for each span, None for those to leave out.
-
-    >>> from tracepoint.analysis.coverage import Coverage
-    >>> from tracepoint.analysis.pairs import Pairs
-    >>> spans = spans_of(Pairs(array("q", [0]), array("q", [1]), [], [], array("q"), 0), [100, 150])
-    >>> samples_by(spans, ["read"], Coverage(100, 150, {}))["read"].sum
-    Bounds(low=50, high=50)
-    """
-    cut = [ts for ts, is_cut in zip(spans.ts, spans.is_cut, strict=True) if is_cut]
-    hiding = hiding_of(coverage, cut, is_paired_surely=is_paired_surely)
-    values: dict[Group, list[int]] = {}
-    n_cut: dict[Group, int] = {}
-    for group, dur, is_cut in zip(groups, spans.dur, spans.is_cut, strict=True):
-        if group is None:
-            continue
-        if dur != OPEN:
-            values.setdefault(group, []).append(dur)
-        elif is_cut:
-            n_cut[group] = n_cut.get(group, 0) + 1
-    order = sorted(values, key=lambda group: -sum(values[group]))
-    return {group: hiding.samples(values[group], n_cut.get(group, 0)) for group in order}
-
-
 def span_columns(
     ts: Sequence[int], dur: Sequence[int], cpu: Iterable[int] | None = None, tid: Iterable[int] | None = None
 ) -> list[Column]:
@@ -152,11 +161,11 @@ def span_columns(
     ]
 
 
-def unpaired_notes(spans: Spans, begin: str, end: str, n_final: int = 0) -> Iterator[str]:
+def unpaired_notes(counts: SpanTally, begin: str, end: str, n_final: int = 0) -> Iterator[str]:
     """Yield how many begins have no end, but for `n_final` that never have one, and ends no begin."""
-    if n_open := spans.n_open - n_final:
+    if n_open := counts.n_open - n_final:
         yield f"{counted(n_open, 'begin')} without an end ({begin})"
-    if n_cut := sum(spans.is_cut):
-        yield f"{counted(n_cut, 'begin')} whose end a loss may hide ({begin})"
-    if spans.orphans:
-        yield f"{counted(len(spans.orphans), 'end')} without a begin ({end})"
+    if counts.n_cut:
+        yield f"{counted(counts.n_cut, 'begin')} whose end a loss may hide ({begin})"
+    if counts.n_orphans:
+        yield f"{counted(counts.n_orphans, 'end')} without a begin ({end})"

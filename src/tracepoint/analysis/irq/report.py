@@ -30,12 +30,13 @@ from tracepoint.analysis.irq.tables import irq_table, net_by, wait_table
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Unit
-from tracepoint.analysis.spans import hiding_of, samples_by, unpaired_notes
+from tracepoint.analysis.spans import hiding_of, unpaired_notes
+from tracepoint.analysis.sums import samples_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.distribution import Distribution, Samples
     from tracepoint.analysis.irq.build import IrqWork
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.decode.table import ColumnTable
@@ -77,26 +78,24 @@ class IrqReport(Report):
                 found.append(wait_table(name, spans.ts, spans.dur, words))
         return {table.name: table for table in found}
 
-    def irqs(self, choice: Choice = ALL) -> Mapping[str, Distribution]:
+    def irqs(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long interrupts took in ns, by line and name or by vector."""
         return self._samples(
             [kind for kind in self._work.spans if kind == HARD or not KINDS[kind].field], choice
         )
 
-    def softirqs(self, choice: Choice = ALL) -> Mapping[str, Distribution]:
+    def softirqs(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long softirqs took in ns, by name, with the interrupts in them."""
         return self._samples([SOFT], choice)
 
-    def _samples(self, kinds: Sequence[str], choice: Choice) -> Mapping[str, Distribution]:
+    def _samples(self, kinds: Sequence[str], choice: Choice) -> Mapping[str, Samples]:
         work = self._work
-        found: dict[str, Distribution] = {}
+        found: dict[str, Samples] = {}
+        chosen = self._chosen(choice)
         for kind in kinds:
-            names = [
-                name if is_chosen else None
-                for name, is_chosen, own in zip(work.names, self._chosen(choice), work.irqs.kind, strict=True)
-                if own == kind
-            ]
-            found |= samples_by(work.spans[kind], names, self.coverage)
+            own = [at for at, of_row in enumerate(work.irqs.kind) if of_row == kind]
+            names = [work.names[at] for at in own]
+            found |= samples_by(work.spans[kind], names, self.coverage, [chosen[at] for at in own])
         return dict(sorted(found.items(), key=lambda item: -item[1].total))
 
     def _chosen(self, choice: Choice) -> list[bool]:
@@ -112,7 +111,7 @@ class IrqReport(Report):
         return [pids[kind][row] for kind, row in zip(irqs.kind, irqs.row, strict=True)]
 
     @property
-    def raise_latency(self) -> Mapping[str, Distribution]:
+    def raise_latency(self) -> Mapping[str, Samples]:
         """How long softirqs waited in ns from their first raise, by name."""
         spans = self._work.spans.get(RAISED)
         return {} if spans is None else samples_by(spans, self._raised, self.coverage)
@@ -126,7 +125,7 @@ class IrqReport(Report):
         return [self._work.softirq_names[numbers[row]] for row in spans.begin]
 
     @property
-    def work_latency(self) -> Mapping[str, Distribution]:
+    def work_latency(self) -> Mapping[str, Samples]:
         """How long work waited in ns from when it was queued, by workqueue."""
         spans = self._work.spans.get(QUEUED)
         return {} if spans is None else samples_by(spans, self._work.workqueues, self.coverage)
@@ -178,8 +177,8 @@ class IrqReport(Report):
         ]
         return [*found, *(choice.whole(section) for section in late_sections)]
 
-    def _functions(self) -> Mapping[tuple[str, str], Distribution]:
-        found: dict[tuple[str, str], Distribution] = {}
+    def _functions(self) -> Mapping[tuple[str, str], Samples]:
+        found: dict[tuple[str, str], Samples] = {}
         for kind, (event, field) in FUNCTIONS.items():
             spans = self._work.spans.get(kind)
             if spans is not None:
@@ -193,7 +192,7 @@ class IrqReport(Report):
         yield from super().notes()
         for kind, spans in self._work.spans.items():
             if kind not in (DUE, TIMER_DUE, QUEUED, RAISED):
-                yield from unpaired_notes(spans, KINDS[kind].begin, KINDS[kind].end)
+                yield from unpaired_notes(spans.counts, KINDS[kind].begin, KINDS[kind].end)
 
 
 def analyse_irq(trace: Trace) -> IrqReport:

@@ -13,7 +13,7 @@ from tracepoint.analysis.units import task_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.irq.build import Irqs
     from tracepoint.analysis.sections import Choice, TableSection
 
@@ -42,7 +42,7 @@ _TASKS = (
 
 
 def irq_section(
-    key: str, title: str, samples: Mapping[str, Distribution], net: Mapping[str, int], choice: Choice
+    key: str, title: str, samples: Mapping[str, Samples], net: Mapping[str, int], choice: Choice
 ) -> TableSection:
     """Return how long interrupts or softirqs took, by name; `net` is without what interrupted them."""
     rows = [
@@ -52,7 +52,7 @@ def irq_section(
     return choice.table(key, title, _TIMES, rows, HARD_EVENTS if key == "hard_irqs" else SOFT_EVENTS)
 
 
-def function_section(samples: Mapping[tuple[str, str], Distribution], choice: Choice) -> TableSection:
+def function_section(samples: Mapping[tuple[str, str], Samples], choice: Choice) -> TableSection:
     """Return how long functions ran, by their kind and name, interrupts included."""
     rows = [
         (made.count, made.sum, made.mean, *made.quantiles(0.99, 1.0), kind, name)

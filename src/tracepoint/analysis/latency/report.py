@@ -125,7 +125,7 @@ class LatencyReport(Report):
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, begins without an end, ends without a begin."""
         yield from super().notes()
-        yield from unpaired_notes(self._spans, *self.events)
+        yield from unpaired_notes(self._spans.counts, *self.events)
         if self._order is Order.QUEUE and not self.coverage.is_complete:
             yield "after a loss a queue may pair an end with a later begin than its own: no quantiles"
 

@@ -19,7 +19,7 @@ from tracepoint.decode.table import ColumnTable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.locks.build import LockWaits
     from tracepoint.analysis.sections import Choice, Section, Value
     from tracepoint.decode.column import Column
@@ -69,9 +69,9 @@ class LockReport(Report):
             number_column("is_cut", spans.is_cut, "b"),
         ]
 
-    def waits(self, choice: Choice = ALL) -> Mapping[str, Distribution]:
+    def waits(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long tasks waited in ns, by the kind of lock."""
-        return self._chosen(choice).samples(map(kind_of, self._waits.flags))
+        return self._chosen(choice).samples([*map(kind_of, self._waits.flags)])
 
     def _chosen(self, choice: Choice) -> ChosenSpans:
         return ChosenSpans(self._records, self._waits.spans, self._waits.tids, choice)
@@ -111,7 +111,7 @@ class LockReport(Report):
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, waits without an end and ends without a begin."""
         yield from super().notes()
-        yield from unpaired_notes(self._waits.spans, BEGIN, END)
+        yield from unpaired_notes(self._waits.spans.counts, BEGIN, END)
 
 
 def _flag_names(flags: int) -> list[str]:

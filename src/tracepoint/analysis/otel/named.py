@@ -56,7 +56,7 @@ def read_pair(trace: Trace, pair: SpanPair, epoch_ns: int, counts: SpanCounts) -
     """
     found = pair_by_key(trace, pair.begin, pair.end, pair.key, Order[pair.order.upper()], is_whole=True)
     records, spans = found.records, found.spans
-    counts.n_open += spans.n_open
+    counts.n_open += spans.counts.n_open
     counts.n_cut += sum(spans.is_cut)
     counts.n_orphans += len(spans.orphans)
     begins, ends = _attribute_columns(found)

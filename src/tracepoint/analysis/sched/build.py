@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tracepoint.decode.column import Column
 
     Take = Callable[[int, int, int], None]
-    TakeRows = Callable[[ClosedRows], None]
+    TakeRows = Callable[[ClosedRows], object]
 
 _SIGN, _MASK = 1 << 31, (1 << 32) - 1
 _NO_KIND = (None, ())

@@ -6,7 +6,6 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.analysis.coverage import read_coverage
 from tracepoint.analysis.names import saved_names
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.sched.needs import NEEDS
@@ -18,11 +17,9 @@ from tracepoint.tracefile.sieve import ALL_TIMES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.coverage import Coverage
     from tracepoint.decode.column import Column
     from tracepoint.decode.plan import PlanColumn
     from tracepoint.decode.table import JoinedTable
-    from tracepoint.tracefile.sieve import Window
 
 
 class SchedKind(IntEnum):
@@ -90,34 +87,9 @@ class SchedEvents(AnalysisRecords):
         """Return the fields of an event that are of the type that they have in the kernel."""
         return {column.name for column in plan_event(self.trace.format(event)).columns if _is_usable(column)}
 
-    @cached_property
-    def windows(self) -> Sequence[Window]:
-        """The times of the parts: those that a large recording is best read by."""
-        return self.trace.windows()
-
-    @property
-    def n_parts(self) -> int:
-        """The number of parts: one, but for a large recording."""
-        return len(self.windows)
-
     def parts(self) -> Iterator[SchedPart]:
         """Yield the records, those of one time after the other."""
-        return (SchedPart(table, self.fields) for table in self._tables(self.fields))
-
-    def _tables(self, fields: Mapping[str, Sequence[str]]) -> Iterator[JoinedTable]:
-        if self.n_parts == 1:
-            yield self.table
-            return
-        for window in self.windows:
-            yield self.trace.between(window.start, window.stop).joined(fields)
-
-    @cached_property
-    def coverage(self) -> Coverage:
-        """The time of the trace, and what was lost of it."""
-        if self.n_parts == 1:
-            return super().coverage
-        bare: dict[str, Sequence[str]] = dict.fromkeys(self.fields, ())
-        return read_coverage(self.trace, lambda: map(_times_of, self._tables(bare)))
+        return (SchedPart(part.table, self.fields) for part in self.read_parts())
 
     @property
     def recorded_kinds(self) -> frozenset[SchedKind]:
@@ -140,10 +112,6 @@ class SchedEvents(AnalysisRecords):
     @cached_property
     def _labels(self) -> Any:
         return value_labels(self.trace.format("sched:sched_switch"), "prev_state")
-
-
-def _times_of(table: JoinedTable) -> tuple[Sequence[int], Sequence[int]]:
-    return table["common_timestamp"].numbers, table["common_cpu"].numbers
 
 
 def _is_usable(column: PlanColumn) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.folded import FOLDED, folded_columns
+from tracepoint.analysis.parts import RowParts
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sched.build import run_machine
 from tracepoint.analysis.sched.chains import ChainFinder
@@ -97,6 +98,7 @@ class SchedReport(Report):
         super().__init__(coverage, missing)
         self._rows = rows
         self._parts = parts
+        self._given: RowParts[AnyRows] = RowParts(self._read_again, [rows] if parts is None else None)
         self._off = off
         self._critical = critical
         self._has_priorities = has_priorities
@@ -117,14 +119,13 @@ class SchedReport(Report):
     def _all_rows(self) -> SchedRows:
         return self._rows if self._parts is None else self._parts.read(None)
 
+    def _read_again(self, take: Callable[[AnyRows], object]) -> None:
+        if self._parts is not None:
+            take(self._parts.read(take))
+
     def read_rows(self, *takes: Callable[[AnyRows], None]) -> None:
         """Call all of `takes` with the rows of each part, as they come: once where all rows are kept."""
-
-        def take(rows: AnyRows) -> None:
-            for one in takes:
-                one(rows)
-
-        take(self._rows if self._parts is None else self._parts.read(take))
+        self._given.give(*takes)
 
     @property
     def tables(self) -> dict[str, ColumnTable]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from itertools import chain
+from itertools import chain, starmap
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.histogram import PRECISION, Histogram
 from tracepoint.analysis.sched.rows import RowFlag
+from tracepoint.analysis.sums import MAX_EXACT, fold_samples
 from tracepoint.decode.numbers import numbers_of, view_numbers
 from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
     from typing import TypeAlias
 
     from tracepoint.analysis.distribution import Samples
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 #: Why threads waited for a CPU, in the order in which they are shown; the C module has a bit for each.
 CAUSES = ("wake-up", "preemption", "yield", "new task")
-#: So many waits are kept each by itself: 16 bytes each.
-MAX_EXACT = 4_000_000
 #: How many waits are hidden, and how long one of them is at most: none.
 KNOWN: Hidden = (0, None)
 _EXACT = RowFlag.RAN | RowFlag.CUT | RowFlag.LATE
@@ -66,7 +65,7 @@ class Waits:
     def _fold(self) -> None:
         for cause, parts in self._rows.items():
             folded = self._folded[cause]
-            for key, histogram in chain.from_iterable(map(fold_waits, parts)):
+            for key, histogram in chain.from_iterable(starmap(fold_samples, parts)):
                 folded.setdefault(key, Histogram()).add(histogram)
             parts.clear()
         self._n = 0
@@ -144,24 +143,6 @@ def find_waits(rows: AnyRows, cause: str) -> WaitRows:
     ]
     own = list(zip(*found, strict=True)) or [(), (), ()]
     return WaitRows(*(numbers_of(column, code) for column, code in zip(own, "iiq", strict=True)))
-
-
-def fold_waits(waits: WaitRows) -> Iterator[tuple[tuple[int, int], Histogram]]:
-    """Yield a histogram of the waits for each thread and priority, in the order in which they come."""
-    if DECODE is None:
-        own: dict[tuple[int, int], list[int]] = {}
-        for utid, priority, length in zip(*waits, strict=True):
-            own.setdefault((utid, priority), []).append(length)
-        yield from ((key, Histogram(lengths)) for key, lengths in own.items())
-        return
-    groups, buckets = DECODE.sched_fold(*waits, PRECISION)
-    counts: list[list[tuple[int, int]]] = [[] for _ in groups]
-    for group, bucket, n in buckets:
-        counts[group].append((bucket, n))
-    facts = {"p": PRECISION, "n_hidden": 0, "longest_hidden": None}
-    for (utid, priority, *figures), held in zip(groups, counts, strict=True):
-        facts |= dict(zip(("n", "sum", "min", "max"), figures, strict=True)) | {"buckets": held}
-        yield (utid, priority), Histogram.from_facts(facts)
 
 
 def _cause_of(flags: int, is_preempted: int) -> int:

@@ -8,18 +8,22 @@ interrupts may be entered again.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
+from tracepoint.analysis.growing import GrowingRows
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
+from tracepoint.analysis.spans import OPEN
 from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.analysis.coverage import Gap
+    from tracepoint.analysis.growing import ClosedPart
     from tracepoint.analysis.pairs import Pairs
 
 _REPLACED = -1
@@ -28,6 +32,7 @@ SIGRETURN = "rt_sigreturn"
 _FINAL = frozenset(("exit", "exit_group"))
 _FORKS = frozenset(("clone", "clone3", "fork", "vfork"))
 _EXECS = frozenset(("execve", "execveat"))
+_RESTART = "restart_syscall"
 
 
 class Restart(IntEnum):
@@ -44,6 +49,8 @@ RESTARTS = frozenset(Restart)
 _AFTER_HANDLER = frozenset((Restart.ERESTARTSYS, Restart.ERESTARTNOINTR))
 
 
+#: What an open call returned.
+NO_RETURN = -(1 << 63)
 # Handlers within handlers that are followed: those that leave by longjmp() never return.
 _MAX_INTERRUPTED = 8
 
@@ -58,7 +65,10 @@ class _Stage(Enum):
 
 @dataclass(slots=True)
 class _Interrupted:
-    """A call that may be entered again: the row of its first entry, with which number, when it was left."""
+    """A call that may be entered again: its row, by which number, when it was left.
+
+    Without a number it is entered again by restart_syscall.
+    """
 
     first: int
     number: int | None
@@ -68,82 +78,126 @@ class _Interrupted:
 
 
 class CallRows(NamedTuple):
-    """The rows of calls: pairs of entry and exit, and which of them are one call.
+    """Calls by their first entry: times in ns (`dur`: OPEN without an end), CPU, task and number.
 
-    `first_of` has the first entry for each entry that goes on with an interrupted call, `final` are entries
-    that have no exit, `torn` first entries of calls whose rest a loss hides, or which began before the
-    recording.
+    `returns` are what they returned (NO_RETURN: no end), `n_parts` how often each was entered.  `is_cut` says
+    that a loss may hide the end or a part of it, or that it began before the recording.
     """
 
-    pairs: Pairs
-    first_of: Mapping[int, int]
-    final: Sequence[int]
-    torn: frozenset[int]
+    ts: array[int]
+    dur: array[int]
+    cpu: array[int]
+    tid: array[int]
+    number: array[int]
+    returns: array[int]
+    n_parts: array[int]
+    is_cut: array[int]
+
+
+def no_calls() -> CallRows:
+    """Return no rows."""
+    return CallRows(*(array(code) for code in "qqiqqqib"))
 
 
 class CallMachine:
-    """Takes entries and exits by time.
+    """Takes entries and exits by time; what no record can change any more is handed over on the way.
+
+    `n_final` calls have no end as they end their task, `n_orphans` exits no entry.
 
     >>> machine = CallMachine({35: "nanosleep", 219: "restart_syscall"}, {})
-    >>> machine.enter(7, 35, 0, 45, 0); machine.exit(7, 35, Restart.ERESTART_RESTARTBLOCK, 1, 50)
-    >>> machine.enter(7, 219, 2, 52, 0); machine.exit(7, 219, 0, 3, 60)
-    >>> machine.finish(70).first_of
-    {2: 0}
+    >>> machine.enter(7, 35, 45, 0); machine.exit(7, 35, Restart.ERESTART_RESTARTBLOCK, 50)
+    >>> len(machine.closed())
+    0
+    >>> machine.enter(7, 219, 52, 0); machine.exit(7, 219, 0, 60)
+    >>> rows = machine.finish(70).rows
+    >>> list(zip(rows.ts, rows.dur, rows.n_parts))
+    [(45, 15, 2)]
     """
 
     def __init__(
         self, names: Mapping[int, str], gaps: Mapping[int, Sequence[Gap]], *, has_returns: bool = True
     ) -> None:
-        kinds = {name: number for number, name in names.items()}
-        self._final = {kinds[name] for name in _FINAL if name in kinds}
-        self._forks = {kinds[name] for name in _FORKS if name in kinds}
-        self._execs = {kinds[name] for name in _EXECS if name in kinds}
-        self._sigreturn = kinds.get(SIGRETURN)
-        self._restart = kinds.get("restart_syscall")
-        if not has_returns and self._sigreturn is not None:
-            self._final.add(self._sigreturn)
+        self._has_returns = has_returns
+        self._final: set[int] = set()
+        self._forks: set[int] = set()
+        self._execs: set[int] = set()
+        self._sigreturn: int | None = None
+        self._restart: int | None = None
+        for number, name in names.items():
+            self.learn(number, name)
         self._pairs = PairMachine(Order.LAST, gaps=gaps)
         self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
-        # Of each task the number and the row of its open call, and calls that may go on, the last one last.
-        self._open: dict[int, tuple[int, int]] = {}
+        self._rows = GrowingRows(no_calls())
+        self.n_final = self.n_orphans = 0
+        # Of each task the number of its open call, and calls that may go on, the last one last.
+        self._open: dict[int, int] = {}
         self._interrupted: dict[int, list[_Interrupted]] = {}
-        self._first_of: dict[int, int] = {}
-        self._ended: list[int] = []
-        self._torn: set[int] = set()
 
-    def enter(self, tid: int, number: int, row: int, ts: int, cpu: int) -> None:
+    def learn(self, number: int, name: str) -> None:
+        """Take the name of the calls with a number, before the first of them."""
+        for names, numbers in ((_FINAL, self._final), (_FORKS, self._forks), (_EXECS, self._execs)):
+            if name in names:
+                numbers.add(number)
+        if name == _RESTART:
+            self._restart = number
+        if name == SIGRETURN:
+            self._sigreturn = number
+            if not self._has_returns:
+                self._final.add(number)
+
+    def enter(self, tid: int, number: int, ts: int, cpu: int) -> None:
         """Take an entry."""
-        if tid in self._interrupted:
-            first = self._first_entry(tid, number, ts)
-            if first is not None:
-                self._first_of[row] = first
-        if number == self._restart and row not in self._first_of:
-            self._torn.add(row)
+        first = self._first_entry(tid, number, ts) if tid in self._interrupted else None
+        if first is None:
+            first = self._begin(tid, number, ts, cpu)
+        else:
+            rows, at = self._rows.columns, self._rows.place(first)
+            rows.dur[at], rows.returns[at] = OPEN, NO_RETURN
+            rows.n_parts[at] += 1
         self._open.pop(tid, None)
         if number in self._final:
             self._pairs.drop(tid)
-            self._ended.append(row)
+            self.n_final += 1
             self._after_handler(tid, number)
             return
-        self._pairs.begin(tid, row, ts, cpu)
-        self._open[tid] = (number, row)
+        self._pairs.begin(tid, first, ts, cpu)
+        self._open[tid] = number
 
-    def exit(self, tid: int, number: int, ret: int, row: int, ts: int) -> None:
+    def _begin(self, tid: int, number: int, ts: int, cpu: int) -> int:
+        rows = self._rows.columns
+        rows.ts.append(ts)
+        rows.dur.append(OPEN)
+        rows.cpu.append(cpu)
+        rows.tid.append(tid)
+        rows.number.append(number)
+        rows.returns.append(NO_RETURN)
+        rows.n_parts.append(1)
+        # What it goes on with began before the recording, or in a loss.
+        rows.is_cut.append(number == self._restart)
+        return self._rows.last
+
+    def exit(self, tid: int, number: int, ret: int, ts: int) -> None:
         """Take an exit, which returns `ret`."""
         opened = self._open.pop(tid, None)
         if opened is None and ret == 0 and number in self._forks:
             # The child leaves the call that its parent entered.
             return
-        if opened is not None and number not in (opened[0], _REPLACED) and opened[0] not in self._execs:
+        if opened is not None and number not in (opened, _REPLACED) and opened not in self._execs:
             # Entries or exits between were not recorded.
             self._pairs.drop(tid)
-        begin = self._pairs.end(tid, row, ts)
-        if opened is None or begin == NO_ROW:
+        first = self._pairs.end(tid, NO_ROW, ts)
+        if first == NO_ROW:
+            return
+        rows, at = self._rows.columns, self._rows.place(first)
+        rows.returns[at] = ret
+        if not rows.is_cut[at]:
+            rows.dur[at] = ts - rows.ts[at]
+        if opened is None:
             return
         # What rt_sigreturn returns is the register of what the signal interrupted.
-        if ret in RESTARTS and opened[0] != self._sigreturn:
-            self._interrupt(tid, opened[0], ret, self._first_of.get(begin, begin), ts)
-        self._after_handler(tid, opened[0])
+        if ret in RESTARTS and opened != self._sigreturn:
+            self._interrupt(tid, opened, ret, first, ts)
+        self._after_handler(tid, opened)
 
     def exec(self, tid: int, old_tid: int) -> None:
         """A task takes over the id of its process: execve ends under another id than it began."""
@@ -154,23 +208,24 @@ class CallMachine:
 
     def _interrupt(self, tid: int, number: int, ret: int, first: int, ts: int) -> None:
         calls = self._interrupted.setdefault(tid, [])
-        again = self._restart if ret == Restart.ERESTART_RESTARTBLOCK else number
+        again = None if ret == Restart.ERESTART_RESTARTBLOCK else number
         calls.append(_Interrupted(first, again, ts, ret in _AFTER_HANDLER))
         del calls[:-_MAX_INTERRUPTED]
 
     def _first_entry(self, tid: int, number: int, ts: int) -> int | None:
-        """Return the first entry of the call that this entry goes on with; None where it is another."""
+        """Return the row of the call that this entry goes on with; None where it is another."""
         calls = self._interrupted[tid]
         call = calls[-1]
         if call.stage is _Stage.IN_HANDLER:
             return None
-        if number != call.number and call.survives_handler and call.stage is _Stage.LEFT:
+        again = self._restart if call.number is None else call.number
+        if number != again and call.survives_handler and call.stage is _Stage.LEFT:
             call.stage = _Stage.IN_HANDLER
             return None
         calls.pop()
         if not calls:
             del self._interrupted[tid]
-        if number == call.number:
+        if number == again:
             return call.first
         self._leave(call, ts)
         return None
@@ -184,11 +239,23 @@ class CallMachine:
     def _leave(self, call: _Interrupted, ts: int) -> None:
         """A call was not entered again, or a loss hides that it was."""
         if self._gaps.is_between(call.ts, ts):
-            self._torn.add(call.first)
+            rows, at = self._rows.columns, self._rows.place(call.first)
+            rows.dur[at], rows.is_cut[at] = OPEN, 1
 
-    def finish(self, ts: int) -> CallRows:
-        """Return all calls, at the time of the end of the trace."""
+    def _settle(self, pairs: Pairs) -> None:
+        self.n_orphans += len(pairs.orphans)
+        for number in pairs.cut:
+            self._rows.columns.is_cut[self._rows.place(number)] = 1
+
+    def closed(self) -> ClosedPart[CallRows]:
+        """Hand over the calls that no record can change any more."""
+        self._settle(self._pairs.closed())
+        left = (call.first for calls in self._interrupted.values() for call in calls)
+        return self._rows.close({*self._pairs.open_rows, *left})
+
+    def finish(self, ts: int) -> ClosedPart[CallRows]:
+        """Hand over the other calls, at the time of the end of the trace."""
         for call in (call for calls in self._interrupted.values() for call in calls):
             self._leave(call, ts)
-        pairs = self._pairs.finish(ts)
-        return CallRows(pairs, self._first_of, self._ended, frozenset(self._torn))
+        self._settle(self._pairs.finish(ts))
+        return self._rows.finish()

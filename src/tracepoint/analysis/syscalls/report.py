@@ -5,36 +5,40 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tracepoint.analysis.parts import PartedReport, SummedParts
 from tracepoint.analysis.records import AnalysisRecords
-from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.spans import samples_by, span_columns, unpaired_notes
-from tracepoint.analysis.syscalls.build import NO_RETURN, read_calls
+from tracepoint.analysis.report import ALL
+from tracepoint.analysis.sections import Choice
+from tracepoint.analysis.spans import hiding_of, span_columns, unpaired_notes
+from tracepoint.analysis.syscalls.build import SyscallReader
+from tracepoint.analysis.syscalls.calls import NO_RETURN, CallRows, no_calls
 from tracepoint.analysis.syscalls.needs import ENTER, EXIT, needs_in
 from tracepoint.analysis.syscalls.numbers import name_of
 from tracepoint.analysis.syscalls.sections import call_sections
+from tracepoint.analysis.syscalls.sums import CallSums
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
-    from tracepoint.analysis.sections import Choice, Section
-    from tracepoint.analysis.syscalls.build import Calls
+    from tracepoint.analysis.distribution import Samples
+    from tracepoint.analysis.sections import Section
+    from tracepoint.analysis.spans import Hiding
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
 
-class SyscallReport(Report):
+class SyscallReport(PartedReport[CallRows, CallSums]):
     """The calls of all tasks; `analyse_syscalls` makes it."""
 
     name = "syscalls"
 
-    def __init__(self, records: AnalysisRecords, calls: Calls) -> None:
-        super().__init__(records.coverage, records.missing)
-        self._records = records
+    def __init__(self, records: AnalysisRecords, calls: SyscallReader) -> None:
         self._calls = calls
+        parts = SummedParts(calls.read, lambda choice: CallSums(records.names, calls.names, choice))
+        super().__init__(records.coverage, records.missing, parts)
 
     def __repr__(self) -> str:
         return f"<SyscallReport of {self.n_calls:,} calls, {self.coverage.duration / 1e9:.6f} s>"
@@ -42,7 +46,7 @@ class SyscallReport(Report):
     @property
     def n_calls(self) -> int:
         """How many calls there were; one that a signal interrupted and that went on counts once."""
-        return len(self._calls.spans)
+        return self._calls.counts.n
 
     @property
     def tables(self) -> dict[str, ColumnTable]:
@@ -56,30 +60,36 @@ class SyscallReport(Report):
         `n_parts` is how often it was entered; `is_cut` says that a loss may hide its end, or its begin was
         before the recording.
         """
-        return ColumnTable("syscall", self._columns)
+        return self.tables_of(lambda: self.parts.all_rows(no_calls()))["syscall"]
 
-    def _columns(self) -> list[Column]:
-        calls, spans = self._calls, self._calls.spans
-        cpus = (self._records.cpus[row] for row in spans.begin)
+    def tables_of(self, rows: Callable[[], CallRows]) -> dict[str, ColumnTable]:
+        """Return the table `syscall` of some calls."""
+        return {"syscall": ColumnTable("syscall", lambda: self._columns(rows()))}
+
+    def _columns(self, rows: CallRows) -> list[Column]:
+        names = self._calls.names
         return [
-            *span_columns(spans.ts, spans.dur, cpus, calls.tids),
-            number_column("nr", calls.numbers, "q"),
-            names_column("name", (name_of(calls.names, number) for number in calls.numbers)),
-            number_column("ret", calls.returns, "q", NO_RETURN),
-            number_column("n_parts", calls.n_parts, "i"),
-            number_column("is_cut", spans.is_cut, "b"),
+            *span_columns(rows.ts, rows.dur, rows.cpu, rows.tid),
+            number_column("nr", rows.number, "q"),
+            names_column("name", (name_of(names, number) for number in rows.number)),
+            number_column("ret", rows.returns, "q", NO_RETURN),
+            number_column("n_parts", rows.n_parts, "i"),
+            number_column("is_cut", rows.is_cut, "b"),
         ]
 
     @cached_property
-    def latency(self) -> Mapping[str, Distribution]:
+    def latency(self) -> Mapping[str, Samples]:
         """How long calls took in ns by their name, those with most time first."""
-        calls = self._calls
-        names = [name_of(calls.names, number) for number in calls.numbers]
-        return samples_by(calls.spans, names, self.coverage)
+        found = self.parts.sums(Choice()).by_number.samples(self._hiding)
+        return {name_of(self._calls.names, number): made for number, made in found.items()}
+
+    @cached_property
+    def _hiding(self) -> Hiding:
+        return hiding_of(self.coverage, self._calls.counts.first_cut)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the calls by name, their errors, the calls by task, and the longest."""
-        return call_sections(self._records, self._calls, choice)
+        return call_sections(self._calls, self.parts.sums(choice), self._hiding, choice)
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, calls without an end, exits without an entry."""
@@ -87,7 +97,7 @@ class SyscallReport(Report):
         calls = self._calls
         if not calls.names:
             yield "nothing says which machine this is: calls have numbers, not names"
-        yield from unpaired_notes(calls.spans, ENTER, EXIT, calls.n_final)
+        yield from unpaired_notes(calls.counts, ENTER, EXIT, calls.n_final)
         if calls.n_final:
             yield f"{counted(calls.n_final, 'call')} without an end that never have one, such as exit"
 
@@ -106,7 +116,7 @@ def analyse_syscalls(trace: Trace) -> SyscallReport:
     records = AnalysisRecords(
         trace, SyscallReport.name, needs_in([name for name, n in trace.events.items() if n])
     )
-    return SyscallReport(records, read_calls(records))
+    return SyscallReport(records, SyscallReader(records))
 
 
 analyse = analyse_syscalls

@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse, needed_events, needs_of
-from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX_ROWS, Choice, TableSection
 from tracepoint.analysis.text import folded_lines, report_facts, report_lines
 from tracepoint.cli.numbers import nanoseconds
@@ -178,10 +177,12 @@ def _take_events(args: argparse.Namespace) -> None:
 
 def _is_choice_empty(report: Report, choice: Choice, out: Output) -> bool:
     """Report that there are no figures of the chosen CPUs or of the chosen tasks; return it."""
-    whole = [_size(section) for section in report.sections(ALL)]
+    if choice.is_of_all:
+        return False
+    whole = [_size(section) for section in report.sections(Choice())]
     choices = {
-        "CPUs": None if choice.cpus is None else ALL._replace(cpus=choice.cpus),
-        "tasks": ALL._replace(tasks=choice.tasks) if choice.tasks else None,
+        "CPUs": None if choice.cpus is None else Choice(cpus=choice.cpus),
+        "tasks": Choice(tasks=choice.tasks) if choice.tasks else None,
     }
     is_empty = False
     for what, one in choices.items():
@@ -199,5 +200,5 @@ def _is_choice_empty(report: Report, choice: Choice, out: Output) -> bool:
 def _size(section: Section) -> list[int]:
     """Return how many rows a section has, or samples in each group."""
     if isinstance(section, TableSection):
-        return [len(section.rows)]
+        return [len(section.rows) + section.n_more]
     return [len(samples) for samples in section.groups.values()]

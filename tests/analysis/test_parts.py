@@ -1,0 +1,146 @@
+"""Analyses of a recording that is read in parts: all that they find is what they find of the whole."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tracepoint as tp
+from analysis import test_syscalls
+from analysis.losing import US, schedule_of
+from effort import examples
+from tracepoint.analysis import parts, sums
+from tracepoint.analysis.registry import analyse
+from tracepoint.analysis.sections import MAX_ROWS, Choice
+from tracepoint.analysis.text import report_facts
+from tracepoint.decode import engine
+from tracepoint.decode.trace import Trace
+from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window
+
+CHOICES = (Choice(), Choice(most=None), Choice(cpus=[0]), Choice(tasks=[1, 2, 3]), Choice(most=1))
+
+
+def syscalls(rng, n_cpus, n):
+    """Calls, of which some go on after a signal, and tasks that take over the id of their process."""
+    for record in test_syscalls.generated(rng, n_cpus, n)[0]:
+        yield record
+        if rng.random() < 0.05:
+            pids = {"pid": rng.randint(1, 6), "old_pid": rng.randint(1, 6)}
+            yield record._replace(event="sched:sched_process_exec", values=pids)
+        if rng.random() < 0.05:
+            yield record._replace(
+                event="raw_syscalls:sys_enter", values={"id": test_syscalls.NUMBERS["exit_group"]}
+            )
+
+
+#: What makes records of each analysis that reads in parts, and the options that it needs.
+MAKERS = {"syscalls": (syscalls, {})}
+
+
+def made_of(rng, analysis, n_cpus, n):
+    """A recording of which records are lost, and its last time in us."""
+    records = list(MAKERS[analysis][0](rng, n_cpus, n))
+    # What a CPU loses at its end no page says.
+    last = {record.cpu: place for place, record in enumerate(records)}.values()
+    lost = {place for place in range(len(records)) if place not in last and rng.random() < 0.05}
+    return schedule_of(records, lost if rng.random() < 0.8 else frozenset()), records[-1].us
+
+
+def windows_at(rng, stop):
+    """Parts that end at any times, some of them without records."""
+    borders = sorted({rng.randint(0, stop * US + 1) for _ in range(rng.randint(1, 12))})
+    return [Window(*pair) for pair in zip([MIN_TIME, *borders], [*borders, MAX_TIME], strict=True)]
+
+
+def everything(report):
+    """All that a report says, its tables as they are and in parts."""
+    by_part = {name: [] for name in report.tables}
+
+    def take(tables):
+        for name, table in tables.items():
+            by_part[name] += [{key: value for key, value in row.items() if key != "id"} for row in table]
+
+    report.read_tables(take)
+    whole = {name: table.to_dicts() for name, table in report.tables.items()}
+    for name, rows in by_part.items():
+        by_part[name] = sorted(rows, key=repr)
+        assert by_part[name] == sorted(
+            ({key: value for key, value in row.items() if key != "id"} for row in whole[name]), key=repr
+        )
+    facts = [report_facts(report, choice) for choice in CHOICES]
+    return facts, whole, repr(report), report.has_figures
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("analysis", MAKERS)
+@settings(max_examples=examples(100), deadline=None)
+@given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n=st.integers(10, 150))
+def test_any_parts_give_all_that_the_whole_does(tmp_path_factory, analysis, rng, n_cpus, n):
+    schedule, stop = made_of(rng, analysis, n_cpus, n)
+    path = tmp_path_factory.mktemp("any") / "made.dat"
+    path.write_bytes(schedule.data())
+    options, windows = MAKERS[analysis][1], windows_at(rng, stop)
+    with tp.open_trace(path) as trace:
+        whole = everything(analyse(trace, analysis, **options))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Trace, "windows", lambda _: windows)
+            assert everything(analyse(trace, analysis, **options)) == whole
+            # What does not stay is read again.
+            patch.setattr(parts, "MAX_KEPT", rng.choice([-1, n // 4]))
+            assert everything(analyse(trace, analysis, **options)) == whole
+
+
+@pytest.mark.parametrize("analysis", MAKERS)
+def test_small_slices_are_parts(tmp_path, monkeypatch, analysis):
+    schedule, _ = made_of(random.Random(5), analysis, 3, 4000)
+    path = tmp_path / "made.dat"
+    path.write_bytes(schedule.data())
+    options = MAKERS[analysis][1]
+    with tp.open_trace(path) as trace:
+        whole = everything(analyse(trace, analysis, **options))
+    monkeypatch.setattr(engine, "_SLICE_BYTES", 4096)
+    monkeypatch.setattr(engine, "_MIN_SLICES", 2)
+    with tp.open_trace(path) as trace:
+        assert len(trace.windows()) > 2
+        assert everything(analyse(trace, analysis, **options)) == whole
+
+
+@pytest.mark.parametrize("analysis", MAKERS)
+def test_figures_of_what_was_not_kept_outlive_the_recording(tmp_path, monkeypatch, analysis):
+    schedule, stop = made_of(random.Random(3), analysis, 2, 400)
+    path = tmp_path / "made.dat"
+    path.write_bytes(schedule.data())
+    windows, options = windows_at(random.Random(3), stop), MAKERS[analysis][1]
+    monkeypatch.setattr(Trace, "windows", lambda _: windows)
+    monkeypatch.setattr(parts, "MAX_KEPT", -1)
+    with tp.open_trace(path) as trace:
+        report = analyse(trace, analysis, **options)
+        shown = report_facts(report, Choice(most=MAX_ROWS))
+    assert report_facts(report, Choice(most=MAX_ROWS)) == shown
+    assert report.has_figures
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_times_are_folded_into_histograms(tmp_path, monkeypatch, seed):
+    schedule, stop = made_of(random.Random(seed), "syscalls", 2, 400)
+    path = tmp_path / "made.dat"
+    path.write_bytes(schedule.data())
+    with tp.open_trace(path) as trace:
+        whole = analyse(trace, "syscalls").latency
+        monkeypatch.setattr(Trace, "windows", lambda _: windows_at(random.Random(seed), stop))
+        monkeypatch.setattr(sums, "MAX_EXACT", 20)
+        folded = analyse(trace, "syscalls").latency
+    assert list(folded) == list(whole)
+    for name, samples in whole.items():
+        own = folded[name]
+        assert (own.count, own.sum, own.mean) == (samples.count, samples.sum, samples.mean)
+        for exact, found in zip(
+            samples.quantiles(0.5, 0.99, 1.0), own.quantiles(0.5, 0.99, 1.0), strict=True
+        ):
+            if exact is None:
+                assert found is None
+                continue
+            assert found.low <= exact.low
+            assert (exact.high is None) == (found.high is None)
+            assert found.high is None or exact.high <= found.high <= exact.high * (1 + 2**-7) + 1

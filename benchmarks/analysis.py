@@ -19,7 +19,10 @@ RUNS = 3
 # The pages of the recording are a little more than half of it.
 TWICE = 700_000_000
 #: The analyses whose memory does not grow with the recording, with their words.
-IN_PARTS = {"syscalls": ["syscalls"]}
+IN_PARTS = {
+    "syscalls": ["syscalls"],
+    "latency": "latency --begin sched_waking --end sched_switch --key pid=next_pid".split(),
+}
 
 
 def sched_report() -> Row:

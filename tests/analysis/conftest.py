@@ -6,6 +6,7 @@ import pytest
 
 import tracepoint as tp
 from tracepoint.analysis import coverage
+from tracepoint.analysis import sums as added
 from tracepoint.analysis.sched import build, sums, waits
 from tracepoint.analysis.sections import Choice
 from tracepoint.analysis.text import report_facts
@@ -32,7 +33,7 @@ def analyse_made(made):
     return run
 
 
-_USERS = (build, coverage, numbers, sums, waits)
+_USERS = (added, build, coverage, numbers, sums, waits)
 
 
 def without_c(patch):

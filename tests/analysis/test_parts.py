@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracepoint as tp
-from analysis import test_syscalls
-from analysis.losing import US, schedule_of
+from analysis import test_latency, test_syscalls
+from analysis.losing import US, Record, schedule_of
 from effort import examples
 from tracepoint.analysis import parts, sums
 from tracepoint.analysis.registry import analyse
@@ -34,8 +34,33 @@ def syscalls(rng, n_cpus, n):
             )
 
 
-#: What makes records of each analysis that reads in parts, and the options that it needs.
-MAKERS = {"syscalls": (syscalls, {})}
+def softirqs(rng, n_cpus, n):
+    """Raises and entries of a few vectors in any order, by any task."""
+    now = 0
+    for _ in range(n):
+        now += rng.randint(0, 9)
+        event = rng.choice([test_latency.RAISE, test_latency.ENTRY])
+        yield Record(now, rng.randrange(n_cpus), event, {"vec": rng.randint(1, 4)}, rng.randint(1, 5))
+
+
+def between(begin, end, key, order):
+    return softirqs, {"begin": begin, "end": end, "key": key, "order": order}
+
+
+#: What makes records of each analysis that reads in parts, and the options that it needs; the name of the
+#: analysis is the first word.
+MAKERS = {
+    "syscalls": (syscalls, {}),
+    "latency": between(test_latency.RAISE, test_latency.ENTRY, "vec:common_cpu", "last"),
+    "latency first": between(test_latency.RAISE, test_latency.ENTRY, "vec", "first"),
+    "latency queue": between(test_latency.RAISE, test_latency.ENTRY, "vec", "queue"),
+    "latency stack": between(test_latency.RAISE, test_latency.ENTRY, "", "stack"),
+    "latency of one event": between(test_latency.RAISE, test_latency.RAISE, "vec", "last"),
+}
+
+
+def analysed(trace, name):
+    return analyse(trace, name.split()[0], **MAKERS[name][1])
 
 
 def made_of(rng, analysis, n_cpus, n):
@@ -80,15 +105,15 @@ def test_any_parts_give_all_that_the_whole_does(tmp_path_factory, analysis, rng,
     schedule, stop = made_of(rng, analysis, n_cpus, n)
     path = tmp_path_factory.mktemp("any") / "made.dat"
     path.write_bytes(schedule.data())
-    options, windows = MAKERS[analysis][1], windows_at(rng, stop)
+    windows = windows_at(rng, stop)
     with tp.open_trace(path) as trace:
-        whole = everything(analyse(trace, analysis, **options))
+        whole = everything(analysed(trace, analysis))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Trace, "windows", lambda _: windows)
-            assert everything(analyse(trace, analysis, **options)) == whole
+            assert everything(analysed(trace, analysis)) == whole
             # What does not stay is read again.
             patch.setattr(parts, "MAX_KEPT", rng.choice([-1, n // 4]))
-            assert everything(analyse(trace, analysis, **options)) == whole
+            assert everything(analysed(trace, analysis)) == whole
 
 
 @pytest.mark.parametrize("analysis", MAKERS)
@@ -96,14 +121,13 @@ def test_small_slices_are_parts(tmp_path, monkeypatch, analysis):
     schedule, _ = made_of(random.Random(5), analysis, 3, 4000)
     path = tmp_path / "made.dat"
     path.write_bytes(schedule.data())
-    options = MAKERS[analysis][1]
     with tp.open_trace(path) as trace:
-        whole = everything(analyse(trace, analysis, **options))
+        whole = everything(analysed(trace, analysis))
     monkeypatch.setattr(engine, "_SLICE_BYTES", 4096)
     monkeypatch.setattr(engine, "_MIN_SLICES", 2)
     with tp.open_trace(path) as trace:
         assert len(trace.windows()) > 2
-        assert everything(analyse(trace, analysis, **options)) == whole
+        assert everything(analysed(trace, analysis)) == whole
 
 
 @pytest.mark.parametrize("analysis", MAKERS)
@@ -111,11 +135,11 @@ def test_figures_of_what_was_not_kept_outlive_the_recording(tmp_path, monkeypatc
     schedule, stop = made_of(random.Random(3), analysis, 2, 400)
     path = tmp_path / "made.dat"
     path.write_bytes(schedule.data())
-    windows, options = windows_at(random.Random(3), stop), MAKERS[analysis][1]
+    windows = windows_at(random.Random(3), stop)
     monkeypatch.setattr(Trace, "windows", lambda _: windows)
     monkeypatch.setattr(parts, "MAX_KEPT", -1)
     with tp.open_trace(path) as trace:
-        report = analyse(trace, analysis, **options)
+        report = analysed(trace, analysis)
         shown = report_facts(report, Choice(most=MAX_ROWS))
     assert report_facts(report, Choice(most=MAX_ROWS)) == shown
     assert report.has_figures
@@ -130,6 +154,7 @@ def test_many_times_are_folded_into_histograms(tmp_path, monkeypatch, seed):
         whole = analyse(trace, "syscalls").latency
         monkeypatch.setattr(Trace, "windows", lambda _: windows_at(random.Random(seed), stop))
         monkeypatch.setattr(sums, "MAX_EXACT", 20)
+        monkeypatch.setattr(sums, "_FEW", 3)
         folded = analyse(trace, "syscalls").latency
     assert list(folded) == list(whole)
     for name, samples in whole.items():

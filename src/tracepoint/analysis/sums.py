@@ -27,6 +27,8 @@ Key = TypeVar("Key", bound="Hashable")
 Row = TypeVar("Row")
 #: So many samples are kept each by itself; more are folded into histograms.
 MAX_EXACT = 4_000_000
+# A histogram takes more memory than so few samples.
+_FEW = 1024
 
 
 def fold_samples(
@@ -94,8 +96,8 @@ class KeyCounts(Generic[Key]):
 class SampleSums(Generic[Key]):
     """Times in ns by what they are of.
 
-    More than MAX_EXACT of them are folded into histograms: then quantiles are ranges, at most 2^-PRECISION
-    wide, and memory does not grow with time.
+    When there are more than MAX_EXACT, those of which there are many are folded into histograms: then their
+    quantiles are ranges, at most 2^-PRECISION wide, and memory does not grow with time.
 
     >>> from tracepoint.analysis.spans import Hiding
     >>> sums = SampleSums()
@@ -148,21 +150,21 @@ class SampleSums(Generic[Key]):
             self._fold()
 
     def _fold(self) -> None:
-        groups = list(self._exact)
+        groups = [group for group, own in self._exact.items() if len(own) > _FEW or group in self._folded]
         keys, values = array("i"), array("q")
-        for at, own in enumerate(self._exact.values()):
+        for at, group in enumerate(groups):
+            own = self._exact.pop(group)
             keys.extend(repeat(at, len(own)))
             values += own
-        self._exact.clear()
         for (at, _), histogram in fold_samples(keys, array("i", bytes(4 * len(keys))), values):
             self._folded.setdefault(groups[at], Histogram()).add(histogram)
-        self._n = 0
+        self._n -= len(values)
 
     def samples(self, hiding: Hiding) -> dict[Key, Samples]:
         """Return the times by group, those with most time first; `hiding` is what losses hide of them."""
         if self._folded:
             self._fold()
-        values: Mapping[Key, array[int] | Histogram] = self._folded or self._exact
+        values: Mapping[Key, array[int] | Histogram] = {**self._exact, **self._folded}
         made = {group: hiding.samples(own, self._n_cut[group]) for group, own in values.items()}
         first = self._first
         return dict(sorted(made.items(), key=lambda one: (-one[1].total, first[one[0]])))

@@ -18,30 +18,51 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.latency.needs import KeyField
     from tracepoint.analysis.needs import Need
+    from tracepoint.analysis.records import RecordPart, Take
     from tracepoint.analysis.spans import Spans
     from tracepoint.decode.trace import Trace
 
     KeyOf = Callable[[int], Hashable]
+    TakeKey = Callable[[Hashable, int, int, int], object]
 
 ANALYSIS = "latency"
 
 
-class KeyedPairs(NamedTuple):
-    """The times from one event to another, with the records that they are of.
-
-    `events` are the begin and the end as `system:event`; `key` are the fields that join them.
-    """
+class KeyedEvents(NamedTuple):
+    """Two events that `key` joins, the begin and the end as `system:event`, with their records."""
 
     records: AnalysisRecords
-    spans: Spans
-    events: tuple[str, str]
+    begin: str
+    end: str
     key: Sequence[KeyField]
 
+    @property
+    def scope(self) -> EndScope:
+        """Where ends are written."""
+        return EndScope.CPU if any(field.begin == CPU for field in self.key) else EndScope.ALL
 
-def pair_by_key(
-    trace: Trace, begin: str, end: str, key: str, order: Order, *, is_whole: bool = False
-) -> KeyedPairs:
-    """Return the times from each event `begin` to the event `end` with the same key.
+    def takes(self, part: RecordPart, begin: TakeKey, end: TakeKey) -> dict[str, Take]:
+        """Return what gives the records of a part to `begin` and `end`, each with its key before its row."""
+        begin_key = _key_reader(part, self.begin, [field.begin for field in self.key])
+        end_key = _key_reader(part, self.end, [field.end for field in self.key])
+
+        def take_begin(row: int, ts: int, cpu: int) -> None:
+            begin(begin_key(row), row, ts, cpu)
+
+        def take_end(row: int, ts: int, cpu: int) -> None:
+            end(end_key(row), row, ts, cpu)
+
+        def take_both(row: int, ts: int, cpu: int) -> None:
+            take_end(row, ts, cpu)
+            take_begin(row, ts, cpu)
+
+        if self.begin == self.end:
+            return {self.begin: take_both}
+        return {self.begin: take_begin, self.end: take_end}
+
+
+def keyed_events(trace: Trace, begin: str, end: str, key: str, *, is_whole: bool = False) -> KeyedEvents:
+    """Return two events that are joined by a key, as `analyse_latency` takes them.
 
     With `is_whole` all fields of both events are read, and not only those of the key.  Raises TracepointError
     for events and fields that the recording does not have.
@@ -52,24 +73,16 @@ def pair_by_key(
         raise TracepointError(f"{begin} and {end} have one name: choose events with different names")
     needs = needs_of(begin, end, key)
     records = AnalysisRecords(trace, ANALYSIS, tuple(_whole(trace, needs)) if is_whole else needs)
-    scope = EndScope.CPU if any(field.begin == CPU for field in fields) else EndScope.ALL
-    machine = PairMachine(order, scope, records.coverage.gaps)
-    begin_key = key_reader(records, begin, [field.begin for field in fields])
-    end_key = key_reader(records, end, [field.end for field in fields])
+    return KeyedEvents(records, begin, end, fields)
 
-    def take_begin(row: int, ts: int, cpu: int) -> None:
-        machine.begin(begin_key(row), row, ts, cpu)
 
-    def take_end(row: int, ts: int, _cpu: int) -> None:
-        machine.end(end_key(row), row, ts)
-
-    def take_both(row: int, ts: int, cpu: int) -> None:
-        take_end(row, ts, cpu)
-        take_begin(row, ts, cpu)
-
-    records.run({begin: take_both} if begin == end else {begin: take_begin, end: take_end})
-    spans = spans_of(machine.finish(records.coverage.stop), records.times)
-    return KeyedPairs(records, spans, (begin, end), fields)
+def pair_by_key(events: KeyedEvents, order: Order) -> Spans:
+    """Return the times from each begin to the end with the same key, with the rows of all records."""
+    records = events.records
+    machine = PairMachine(order, events.scope, records.coverage.gaps)
+    takes = events.takes(records, machine.begin, lambda key, row, ts, _cpu: machine.end(key, row, ts))
+    records.run(takes)
+    return spans_of(machine.finish(records.coverage.stop), records.times)
 
 
 def _whole(trace: Trace, needs: Sequence[Need]) -> Iterator[Need]:
@@ -86,7 +99,7 @@ def _whole(trace: Trace, needs: Sequence[Need]) -> Iterator[Need]:
         )
 
 
-def key_reader(records: AnalysisRecords, event: str, fields: Sequence[str]) -> KeyOf:
+def _key_reader(records: RecordPart, event: str, fields: Sequence[str]) -> KeyOf:
     """Return what reads the key of a row: one value, or a tuple."""
     parts = [_field_reader(records, event, field) for field in fields]
     if len(parts) == 1:
@@ -94,7 +107,7 @@ def key_reader(records: AnalysisRecords, event: str, fields: Sequence[str]) -> K
     return lambda row: tuple(part(row) for part in parts)
 
 
-def _field_reader(records: AnalysisRecords, event: str, field: str) -> KeyOf:
+def _field_reader(records: RecordPart, event: str, field: str) -> KeyOf:
     if field == CPU:
         return records.cpus.__getitem__
     column = records.column(event, field)

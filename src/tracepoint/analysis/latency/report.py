@@ -5,23 +5,25 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.chosen import ChosenSpans
-from tracepoint.analysis.latency.pairing import ANALYSIS, key_reader, pair_by_key
+from tracepoint.analysis.chosen import longest_section
+from tracepoint.analysis.latency.build import LatencyReader, LatencyRows, no_latencies
+from tracepoint.analysis.latency.pairing import ANALYSIS, keyed_events
 from tracepoint.analysis.pairs import Order
-from tracepoint.analysis.report import ALL, Report
+from tracepoint.analysis.parts import PartedReport, SummedParts
+from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX, MEAN, P99, TOTAL, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import OPEN, span_columns, unpaired_notes
+from tracepoint.analysis.spans import OPEN, hiding_of, span_columns, unpaired_notes
+from tracepoint.analysis.sums import LongestRows, SampleSums
+from tracepoint.analysis.units import task_text
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
-from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.latency.needs import KeyField
-    from tracepoint.analysis.records import AnalysisRecords
-    from tracepoint.analysis.sections import Choice, Section
-    from tracepoint.analysis.spans import Spans
+    from tracepoint.analysis.growing import ClosedPart
+    from tracepoint.analysis.sections import Choice, Section, Value
+    from tracepoint.analysis.spans import Hiding
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
@@ -30,30 +32,48 @@ _KEYS = (N, TOTAL, MEAN, P99, MAX, _KEY)
 _LONGEST = (Heading("end_cpu", "end cpu", Unit.NUMBER), _KEY)
 
 
-class LatencyReport(Report):
+class LatencySums:
+    """The figures of the chosen times; `tasks` are the names of tasks by id."""
+
+    def __init__(self, latencies: LatencyReader, tasks: Mapping[int, str], choice: Choice) -> None:
+        self._latencies = latencies
+        self._tasks = tasks
+        self._choice = choice
+        self.all: SampleSums[str] = SampleSums()
+        self.by_key: SampleSums[int] = SampleSums()
+        self.longest: LongestRows[Sequence[Value]] = LongestRows(choice.most)
+
+    def add(self, part: ClosedPart[LatencyRows]) -> None:
+        """Add the times of a part."""
+        rows, numbers = part.rows, part.numbers
+        flags = self._choice.flags(rows.tid, rows.cpu, self._tasks)
+        self.all.add(["all"] * len(part), rows.dur, rows.is_cut, numbers, flags)
+        if self._latencies.events.key:
+            self.by_key.add(rows.key, rows.dur, rows.is_cut, numbers, flags)
+
+        def shown(at: int) -> tuple[Value, ...]:
+            what = rows.end_cpu[at], self._latencies.key_text(rows.key[at])
+            return (rows.dur[at], rows.ts[at], rows.cpu[at], *what, task_text(self._tasks, rows.tid[at]))
+
+        self.longest.add(rows.dur, numbers, shown, flags)
+
+
+class LatencyReport(PartedReport[LatencyRows, LatencySums]):
     """How long from one event to another; `analyse_latency` makes it."""
 
     name = ANALYSIS
 
-    def __init__(
-        self,
-        records: AnalysisRecords,
-        spans: Spans,
-        events: tuple[str, str],
-        key: Sequence[KeyField],
-        order: Order,
-    ) -> None:
-        super().__init__(records.coverage, records.missing)
-        self._records = records
-        self._spans = spans
+    def __init__(self, latencies: LatencyReader) -> None:
+        records = latencies.events.records
+        parts = SummedParts(latencies.read, lambda choice: LatencySums(latencies, records.names, choice))
+        super().__init__(records.coverage, records.missing, parts)
+        self._latencies = latencies
         #: The event where the times begin, and the one where they end, as `system:event`.
-        self.events = events
-        self._key = key
-        self._order = order
+        self.events = latencies.events.begin, latencies.events.end
 
     def __repr__(self) -> str:
         begin, end = self.events
-        return f"<LatencyReport of {len(self._spans):,} times from {begin} to {end}>"
+        return f"<LatencyReport of {self._latencies.tally.n:,} times from {begin} to {end}>"
 
     @property
     def tables(self) -> dict[str, ColumnTable]:
@@ -66,66 +86,52 @@ class LatencyReport(Report):
 
         `is_cut` says that a loss may hide the end.
         """
-        return ColumnTable("latency", self._columns)
+        return self.tables_of(lambda: self.parts.all_rows(no_latencies()))["latency"]
 
-    def _columns(self) -> list[Column]:
-        spans, cpus = self._spans, self._records.cpus
+    def tables_of(self, rows: Callable[[], LatencyRows]) -> dict[str, ColumnTable]:
+        """Return the table `latency` of some times."""
+        return {"latency": ColumnTable("latency", lambda: self._columns(rows()))}
+
+    def _columns(self, rows: LatencyRows) -> list[Column]:
+        texts = {number: self._latencies.key_text(number) for number in set(rows.key)}
         return [
-            *span_columns(spans.ts, spans.dur, (cpus[row] for row in spans.begin)),
-            number_column("end_cpu", (OPEN if row < 0 else cpus[row] for row in spans.end), "i", OPEN),
-            number_column("tid", self._tids, "i"),
-            number_column("end_tid", self._end_tids, "i", OPEN),
-            names_column("key", map(self._key_text, self._keys)),
-            number_column("is_cut", spans.is_cut, "b"),
+            *span_columns(rows.ts, rows.dur, rows.cpu),
+            number_column("end_cpu", rows.end_cpu, "i", OPEN),
+            number_column("tid", rows.tid, "i"),
+            number_column("end_tid", rows.end_tid, "i", OPEN),
+            names_column("key", map(texts.__getitem__, rows.key)),
+            number_column("is_cut", rows.is_cut, "b"),
         ]
 
-    @cached_property
-    def _tids(self) -> list[int]:
-        """The task that wrote each begin."""
-        pids = self._records.column(self.events[0], "common_pid").numbers
-        return [pids[row] for row in self._spans.begin]
-
     @property
-    def _end_tids(self) -> Iterator[int]:
-        """The task that wrote each end, OPEN where there is none."""
-        pids = self._records.column(self.events[1], "common_pid").numbers
-        return (OPEN if row < 0 else pids[row] for row in self._spans.end)
+    def _order(self) -> Order:
+        return self._latencies.order
 
     @cached_property
-    def _keys(self) -> list[Hashable]:
-        """The key of each time."""
-        begin_key = key_reader(self._records, self.events[0], [field.begin for field in self._key])
-        return [begin_key(row) for row in self._spans.begin]
-
-    def _key_text(self, key: Hashable) -> str:
-        values = key if isinstance(key, tuple) else (key,)
-        named = zip(self._key, values, strict=False)
-        return " ".join(f"{field.begin}={one_line(str(value))}" for field, value in named) or "all"
+    def _hiding(self) -> Hiding:
+        is_sure = self._order is not Order.QUEUE
+        return hiding_of(self.coverage, self._latencies.tally.first_cut, is_paired_surely=is_sure)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the figures of all times, by key, and the longest ones."""
-        is_sure = self._order is not Order.QUEUE
-        chosen = ChosenSpans(self._records, self._spans, self._tids, choice, is_paired_surely=is_sure)
         begin, end = self.events
-        every = chosen.samples(["all"] * len(self._spans))
+        sums = self.parts.sums(choice)
+        every = sums.all.samples(self._hiding)
         found: list[Section] = [
             DistributionSection("latency_ns", f"From {begin} to {end}", every, events=self.events)
         ]
-        if self._key:
+        if self._latencies.events.key:
             rows = [
-                (made.count, made.sum, made.mean, *made.quantiles(0.99, 1.0), self._key_text(key))
-                for key, made in chosen.samples(self._keys).items()
+                (made.count, made.sum, made.mean, *made.quantiles(0.99, 1.0), self._latencies.key_text(key))
+                for key, made in sums.by_key.samples(self._hiding).items()
             ]
             found.append(choice.table("keys", "By key", _KEYS, rows, self.events))
-        return [*found, chosen.longest_section(_LONGEST, self._details, self.events, "begun by")]
-
-    def _details(self, at: int) -> tuple[int, str]:
-        return self._records.cpus[self._spans.end[at]], self._key_text(self._keys[at])
+        return [*found, longest_section(sums.longest, choice, _LONGEST, self.events, "begun by")]
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, begins without an end, ends without a begin."""
         yield from super().notes()
-        yield from unpaired_notes(self._spans.counts, *self.events)
+        yield from unpaired_notes(self._latencies.tally, *self.events)
         if self._order is Order.QUEUE and not self.coverage.is_complete:
             yield "after a loss a queue may pair an end with a later begin than its own: no quantiles"
 
@@ -144,8 +150,7 @@ def analyse_latency(trace: Trace, begin: str, end: str, key: str = "", order: st
     <LatencyReport of 2 times from sched:sched_waking to sched:sched_switch>
     """
     chosen = Order[order.upper()]
-    records, spans, events, fields = pair_by_key(trace, begin, end, key, chosen)
-    return LatencyReport(records, spans, events, fields, chosen)
+    return LatencyReport(LatencyReader(keyed_events(trace, begin, end, key), chosen))
 
 
 analyse = analyse_latency

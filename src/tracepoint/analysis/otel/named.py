@@ -6,7 +6,7 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.latency.pairing import pair_by_key
+from tracepoint.analysis.latency.pairing import keyed_events, pair_by_key
 from tracepoint.analysis.otel.attributes import integer_in_range
 from tracepoint.analysis.otel.span import FoundSpan
 from tracepoint.analysis.pairs import NO_ROW, Order
@@ -16,7 +16,7 @@ from tracepoint.wording import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.analysis.latency.pairing import KeyedPairs
+    from tracepoint.analysis.latency.pairing import KeyedEvents
     from tracepoint.analysis.otel.span import SpanCounts
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
@@ -54,14 +54,15 @@ def read_pair(trace: Trace, pair: SpanPair, epoch_ns: int, counts: SpanCounts) -
     trace's path, the events and the begin, so that they are the same each time.  Raises TracepointError for
     events and fields that the recording does not have, KeyError for an unknown order.
     """
-    found = pair_by_key(trace, pair.begin, pair.end, pair.key, Order[pair.order.upper()], is_whole=True)
-    records, spans = found.records, found.spans
+    order = Order[pair.order.upper()]
+    events = keyed_events(trace, pair.begin, pair.end, pair.key, is_whole=True)
+    records, spans = events.records, pair_by_key(events, order)
     counts.n_open += spans.counts.n_open
     counts.n_cut += sum(spans.is_cut)
     counts.n_orphans += len(spans.orphans)
-    begins, ends = _attribute_columns(found)
-    pids = records.column(found.events[0], "common_pid").numbers
-    name = pair.name or found.events[0].partition(":")[2]
+    begins, ends = _attribute_columns(events)
+    pids = records.column(events.begin, "common_pid").numbers
+    name = pair.name or events.begin.partition(":")[2]
     for row, end, ts, dur in zip(spans.begin, spans.end, spans.ts, spans.dur, strict=True):
         if end == NO_ROW:
             continue
@@ -70,7 +71,7 @@ def read_pair(trace: Trace, pair: SpanPair, epoch_ns: int, counts: SpanCounts) -
         if task := records.names.get(tid):
             attributes["thread.name"] = task
         attributes |= _values(begins, row) | _values(ends, end)
-        trace_id, span_id = _ids(trace.file.path, *found.events, ts, row)
+        trace_id, span_id = _ids(trace.file.path, events.begin, events.end, ts, row)
         start = epoch_ns + ts
         own_name = _filled(name, attributes)
         yield FoundSpan(trace_id, span_id, own_name, start, start + dur, tid, ts, ts + dur, attributes)
@@ -81,17 +82,17 @@ def _filled(name: str, attributes: dict[str, object]) -> str:
     return _PLACE.sub(lambda place: str(attributes.get(place[1], place[0])), name)
 
 
-def _attribute_columns(found: KeyedPairs) -> tuple[dict[str, Column], dict[str, Column]]:
+def _attribute_columns(events: KeyedEvents) -> tuple[dict[str, Column], dict[str, Column]]:
     """Return the columns of begin and end by the names of their attributes, `end.NAME` of a second one."""
     begin, end = (
         {
             name: column.in_utf8
-            for name, column in found.records.columns(event).items()
+            for name, column in events.records.columns(event).items()
             if not name.startswith("common_")
         }
-        for event in found.events
+        for event in (events.begin, events.end)
     )
-    keys = {field.end for field in found.key if field.begin == field.end}
+    keys = {field.end for field in events.key if field.begin == field.end}
     own = {name: column for name, column in end.items() if name not in keys}
     return begin, {f"end.{name}" if name in begin else name: column for name, column in own.items()}
 

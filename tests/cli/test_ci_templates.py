@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,14 +56,24 @@ def run(script: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     )
 
 
-def test_action_annotates_changed_lines(tmp_path: Path, base: str) -> None:
+def annotated(folder: Path, base: str) -> list[int]:
+    """The lines that the action warns of."""
     action = yaml.safe_load((ROOT / "action.yml").read_text())
-    script = action["runs"]["steps"][-1]["run"]
-    done = run(script, tmp_path, BASE=base, PATHS=".")
+    done = run(action["runs"]["steps"][-1]["run"], folder, BASE=base, PATHS=".")
     assert done.returncode == 1
-    lines = [line for line in done.stdout.splitlines() if "TP305" in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("::warning file=foo.h,line=13,")
+    found = [
+        re.match(r"::warning file=foo.h,line=(\d+),.*title=TP305 ", line) for line in done.stdout.splitlines()
+    ]
+    return [int(line[1]) for line in found if line]
+
+
+def test_action_annotates_changed_lines(tmp_path: Path, base: str) -> None:
+    assert annotated(tmp_path, base) == [13]
+
+
+@pytest.mark.parametrize("nothing", ["", "0" * 40])
+def test_action_annotates_all_lines_of_a_new_branch(nothing: str, tmp_path: Path, base: str) -> None:
+    assert annotated(tmp_path, nothing) == [6, 13]
 
 
 def test_gitlab_template_reports_changed_lines(tmp_path: Path, base: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from analysis.making import Schedule
 from tracepoint.analysis import analyse_memory
 from tracepoint.analysis.distribution import Bounds
+from tracepoint.analysis.memory.machine import Fate, no_allocations
 from tracepoint.errors import TracepointError
 
 A, B = 10, 20
@@ -39,6 +40,10 @@ class Memory(Schedule):
 @pytest.fixture
 def analyse(analyse_made):
     return partial(analyse_made, analyse_memory)
+
+
+def fates(report):
+    return list(report.parts.all_rows(no_allocations()).fate)
 
 
 def lifetimes(report):
@@ -83,7 +88,7 @@ def test_an_address_that_is_given_out_again_was_freed(analyse):
     made.free(22, TWO)
     report = analyse(made)
     assert lifetimes(report) == [-1, 1]
-    assert (report.not_freed, report.machine.reused, report.machine.n_orphans) == ([], [0], 1)
+    assert (report.not_freed, fates(report), report.machine.n_orphans) == ([], [Fate.REUSED, Fate.FREED], 1)
 
 
 def test_an_address_that_is_given_out_again_twice_is_open_once(analyse):
@@ -91,7 +96,7 @@ def test_an_address_that_is_given_out_again_twice_is_open_once(analyse):
     for us in (10, 20, 30):
         made.alloc(us, ONE)
     report = analyse(made)
-    assert (report.not_freed, report.machine.reused) == ([2], [0, 1])
+    assert (report.not_freed, fates(report)) == ([2], [Fate.REUSED, Fate.REUSED, Fate.KEPT])
 
 
 def test_a_loss_may_have_freed_what_was_open(analyse):
@@ -104,7 +109,7 @@ def test_a_loss_may_have_freed_what_was_open(analyse):
     assert lifetimes(report) == [-1, -1]
     assert report.not_freed == [1]
     assert report.facts["sites"][0]["n"] == Bounds(2, 4)
-    assert report.machine.cut == {0}
+    assert fates(report) == [Fate.CUT, Fate.KEPT]
     made.alloc(22, TWO)
     made.free(23, TWO)
     # What may be hidden began at 10 us at the earliest, and the trace ends at 23 us.

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracepoint as tp
-from analysis import test_latency, test_syscalls
+from analysis import test_latency, test_losses, test_syscalls
 from analysis.losing import US, Record, schedule_of
 from effort import examples
 from tracepoint.analysis import parts, sums
@@ -18,7 +18,7 @@ from tracepoint.decode import engine
 from tracepoint.decode.trace import Trace
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window
 
-CHOICES = (Choice(), Choice(most=None), Choice(cpus=[0]), Choice(tasks=[1, 2, 3]), Choice(most=1))
+CHOICES = (Choice(), Choice(most=None), Choice(cpus=[0]), Choice(tasks=[1, 2, 3, 10, 11]), Choice(most=1))
 
 
 def syscalls(rng, n_cpus, n):
@@ -32,6 +32,16 @@ def syscalls(rng, n_cpus, n):
             yield record._replace(
                 event="raw_syscalls:sys_enter", values={"id": test_syscalls.NUMBERS["exit_group"]}
             )
+
+
+def memory(rng, _n_cpus, n):
+    """Allocations, some of which are freed without an event, and of pages some in parts."""
+    for record in test_losses.memory(rng, n):
+        if not record.event.endswith("free") or rng.random() < 0.9:
+            yield record
+        if rng.random() < 0.05:
+            values = {"pfn": 64 * rng.randrange(30) + rng.randrange(4), "order": rng.randrange(2)}
+            yield record._replace(event="kmem:mm_page_free", values=values)
 
 
 def softirqs(rng, n_cpus, n):
@@ -50,6 +60,7 @@ def between(begin, end, key, order):
 #: What makes records of each analysis that reads in parts, and the options that it needs; the name of the
 #: analysis is the first word.
 MAKERS = {
+    "memory": (memory, {}),
     "syscalls": (syscalls, {}),
     "latency": between(test_latency.RAISE, test_latency.ENTRY, "vec:common_cpu", "last"),
     "latency first": between(test_latency.RAISE, test_latency.ENTRY, "vec", "first"),

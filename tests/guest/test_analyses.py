@@ -166,10 +166,9 @@ def test_pages_of_a_program_are_those_that_it_touches(record):
     report = analyse_memory(trace)
     assert report.coverage.is_complete
     (hog,) = programs(said).values()
-    machine = report.machine
-    rows = [row for row, tid in enumerate(machine.tid) if tid == hog["pid"]]
-    n_pages = sum(machine.size[row] for row in rows) // 4096
-    n_open = len({*rows} & {*report.not_freed})
+    rows = [row for row in report.allocation if row["tid"] == hog["pid"]]
+    n_pages = sum(row["bytes_alloc"] for row in rows) // 4096
+    n_open = len({row["id"] for row in rows} & {*report.not_freed})
     assert hog["pages"] == 5120
     assert hog["pages"] <= n_pages <= hog["pages"] * 1.05, n_pages
     assert n_open <= 0.01 * hog["pages"], n_open

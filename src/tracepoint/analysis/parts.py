@@ -88,9 +88,10 @@ class SummedParts(RowParts[ClosedPart[Rows]], Generic[Rows, Sums]):
         self._kept.append(part)
         if sum(map(len, self._kept)) > MAX_KEPT:
             self._sums = self._sums_of(Choice())
-            for one in self._kept:
-                self._sums.add(one)
-            self._kept, self.kept = [], None
+            kept, self._kept, self.kept = self._kept, [], None
+            # Each goes before the next is added, as the last one is still being read.
+            while kept:
+                self._sums.add(kept.pop(0))
 
     def sums(self, choice: Choice) -> Sums:
         """Return the sums of the chosen rows: those made before where they have all that is shown."""

@@ -102,6 +102,14 @@ class Hiding(NamedTuple):
     n: int | None
     longest: int | None
 
+    def dropping(self, n: int) -> Hiding:
+        """Return the same, where `n` more were dropped, each of which may be any.
+
+        >>> Hiding(2, 90).dropping(3)
+        Hiding(n=5, longest=90)
+        """
+        return self if self.n is None else self._replace(n=self.n + n)
+
     @overload
     def samples(self, values: Histogram, n_dropped: int = 0) -> Histogram: ...
 

@@ -1,65 +1,82 @@
-"""From records to the allocations of a machine."""
+"""From records to allocations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.memory.machine import MemoryMachine
-from tracepoint.analysis.memory.needs import FREES, NEEDS, OBJECTS, PAGE_ALLOC, PAGE_FREE
-from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.analysis.memory.needs import FREES, OBJECTS, PAGE_ALLOC, PAGE_FREE
 
 if TYPE_CHECKING:
-    from tracepoint.analysis.records import Take
-    from tracepoint.decode.trace import Trace
+    from collections.abc import Callable
+
+    from tracepoint.analysis.growing import ClosedPart
+    from tracepoint.analysis.memory.machine import AllocationRows
+    from tracepoint.analysis.records import AnalysisRecords, RecordPart, Take
 
 #: What an allocation is made by; those of OBJECTS are by the first two, in turn.
 KINDS = ("kmalloc", "cache", "pages")
 
 
-def read_memory(trace: Trace) -> tuple[AnalysisRecords, MemoryMachine]:
-    """Return the records and the allocations that they tell of."""
-    records = AnalysisRecords(trace, "memory", NEEDS)
-    machine = MemoryMachine(records.coverage.gaps)
+class AllocationReader:
+    """Reads the allocations of a recording, as often as they are asked for.
+
+    `machine` counts what it found the last time.
+    """
+
+    def __init__(self, records: AnalysisRecords) -> None:
+        self._records = records
+        self.machine = MemoryMachine({})
+
+    def read(self, take: Callable[[ClosedPart[AllocationRows]], object]) -> None:
+        """Give the allocations to `take`, part by part."""
+        records = self._records
+        machine = self.machine = MemoryMachine(records.coverage.gaps)
+
+        def close(closed: ClosedPart[AllocationRows]) -> None:
+            # Looked up now: a report is used after its recording was closed.
+            for site in set(closed.rows.site):
+                records.function(site)
+            take(closed)
+
+        records.run_parts(lambda part: _takes(part, machine), lambda: close(machine.closed()))
+        close(machine.finish(records.coverage.stop))
+
+
+def _takes(part: RecordPart, machine: MemoryMachine) -> dict[str, Take]:
     takes = {
-        name: _object_take(records, machine, name, at % 2)
-        for at, name in enumerate(OBJECTS)
-        if name in records
+        name: _object_take(part, machine, name, at % 2) for at, name in enumerate(OBJECTS) if name in part
     }
-    takes |= {name: _free_take(records, machine, name) for name in FREES if name in records}
-    records.run(takes | _page_takes(records, machine))
-    machine.finish(records.coverage.stop)
-    # Looked up now: a report is used after its recording was closed.
-    for site in set(machine.site):
-        records.function(site)
-    return records, machine
+    takes |= {name: _free_take(part, machine, name) for name in FREES if name in part}
+    return takes | _page_takes(part, machine)
 
 
-def _object_take(records: AnalysisRecords, machine: MemoryMachine, name: str, kind: int) -> Take:
-    tid, site, pointer, asked, size = (
-        records.column(name, field).numbers
-        for field in ("common_pid", "call_site", "ptr", "bytes_req", "bytes_alloc")
+def _object_take(part: RecordPart, machine: MemoryMachine, name: str, kind: int) -> Take:
+    tid, site, pointer, asked, size = part.numbers(
+        name, "common_pid", "call_site", "ptr", "bytes_req", "bytes_alloc"
     )
+    allocate = machine.allocate
 
     def take(row: int, ts: int, cpu: int) -> None:
-        machine.allocate((ts, cpu, tid[row]), kind, pointer[row], (site[row], asked[row], size[row]))
+        allocate((ts, cpu, tid[row]), kind, pointer[row], (site[row], asked[row], size[row]))
 
     return take
 
 
-def _free_take(records: AnalysisRecords, machine: MemoryMachine, name: str) -> Take:
-    pointer = records.column(name, "ptr").numbers
-    return lambda row, ts, _cpu: machine.free(ts, pointer[row])
+def _free_take(part: RecordPart, machine: MemoryMachine, name: str) -> Take:
+    (pointer,), free = part.numbers(name, "ptr"), machine.free
+    return lambda row, ts, _cpu: free(ts, pointer[row])
 
 
-def _page_takes(records: AnalysisRecords, machine: MemoryMachine) -> dict[str, Take]:
+def _page_takes(part: RecordPart, machine: MemoryMachine) -> dict[str, Take]:
     found: dict[str, Take] = {}
-    if PAGE_ALLOC in records:
-        tid, frame, order = records.numbers(PAGE_ALLOC, "common_pid", "pfn", "order")
+    if PAGE_ALLOC in part:
+        tid, frame, order = part.numbers(PAGE_ALLOC, "common_pid", "pfn", "order")
         kind = KINDS.index("pages")
         found[PAGE_ALLOC] = lambda row, ts, cpu: machine.allocate_pages(
             (ts, cpu, tid[row]), kind, frame[row], order[row]
         )
-    if PAGE_FREE in records:
-        freed, size = records.numbers(PAGE_FREE, "pfn", "order")
+    if PAGE_FREE in part:
+        freed, size = part.numbers(PAGE_FREE, "pfn", "order")
         found[PAGE_FREE] = lambda row, ts, _cpu: machine.free_pages(ts, freed[row], size[row])
     return found

@@ -22,6 +22,7 @@ TWICE = 700_000_000
 IN_PARTS = {
     "memory": ["memory"],
     "syscalls": ["syscalls"],
+    "irq": ["irq"],
     "latency": "latency --begin sched_waking --end sched_switch --key pid=next_pid".split(),
 }
 

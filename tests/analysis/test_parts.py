@@ -53,6 +53,36 @@ def softirqs(rng, n_cpus, n):
         yield Record(now, rng.randrange(n_cpus), event, {"vec": rng.randint(1, 4)}, rng.randint(1, 5))
 
 
+def interrupts(rng, n_cpus, n):
+    """Interrupts and softirqs in one another, timers and work, of which some begin or end without the other."""
+    now, inside = 0, {cpu: [] for cpu in range(n_cpus)}
+    for _ in range(n):
+        now += rng.randint(0, 9)
+        cpu, tid, roll = rng.randrange(n_cpus), rng.randint(1, 5), rng.random()
+        if inside[cpu] and roll < 0.4:
+            event, values = inside[cpu].pop()
+            yield Record(now, cpu, event, values, tid)
+        elif roll < 0.7 and len(inside[cpu]) < 4:
+            what, values = rng.choice(
+                [("irq:irq_handler", {"irq": 9, "name": "disk"}), ("irq:irq_handler", {"irq": 3, "name": "net"}),
+                 ("irq:softirq", {"vec": 1}), ("irq:softirq", {"vec": 4}), ("irq_vectors:local_timer", {"vector": 236})]
+            )  # fmt: skip
+            yield Record(now, cpu, f"{what}_entry", values, tid)
+            if rng.random() < 0.95:
+                inside[cpu].append((f"{what}_exit", values))
+        else:
+            event, values = rng.choice(
+                [("irq:softirq_raise", {"vec": 4}), ("irq:irq_handler_exit", {"irq": 9}),
+                 ("timer:hrtimer_start", {"softexpires": now * US, "function": 64}),
+                 ("timer:hrtimer_expire_entry", {"now": now * US, "function": 64}), ("timer:hrtimer_expire_exit", {}),
+                 ("timer:timer_start", {"expires": 5}), ("timer:timer_expire_entry", {"now": 7, "function": 65}),
+                 ("workqueue:workqueue_queue_work", {"work": 5, "function": 66, "workqueue": "events"}),
+                 ("workqueue:workqueue_execute_start", {"work": 5, "function": 66}),
+                 ("workqueue:workqueue_execute_end", {"work": 5, "function": 66})]
+            )  # fmt: skip
+            yield Record(now, cpu, event, {"hrtimer": 8, "timer": 8} | values, tid)
+
+
 def between(begin, end, key, order):
     return softirqs, {"begin": begin, "end": end, "key": key, "order": order}
 
@@ -62,6 +92,7 @@ def between(begin, end, key, order):
 MAKERS = {
     "memory": (memory, {}),
     "syscalls": (syscalls, {}),
+    "irq": (interrupts, {}),
     "latency": between(test_latency.RAISE, test_latency.ENTRY, "vec:common_cpu", "last"),
     "latency first": between(test_latency.RAISE, test_latency.ENTRY, "vec", "first"),
     "latency queue": between(test_latency.RAISE, test_latency.ENTRY, "vec", "queue"),

@@ -70,7 +70,7 @@ class GrowingRows(Generic[Rows]):
     def close(self, held: Collection[int]) -> ClosedPart[Rows]:
         """Hand over all rows but those with the numbers `held`."""
         stays = sorted(set(held))
-        places, numbers = list(map(self.place, stays)), array("q", self._numbers())
+        places, numbers = list(map(self.place, stays)), array("q", self.numbers)
         rows = type(self.columns)(*(_without(column, places) for column in self.columns))
         for column in self.columns:
             column[:] = array(column.typecode, map(column.__getitem__, places))
@@ -80,9 +80,11 @@ class GrowingRows(Generic[Rows]):
 
     def finish(self) -> ClosedPart[Rows]:
         """Hand over all rows, to which none is added any more."""
-        return ClosedPart(self._numbers(), self.columns)
+        return ClosedPart(self.numbers, self.columns)
 
-    def _numbers(self) -> Sequence[int]:
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the rows that are here."""
         rest = range(self._n_gone + len(self._held), self.last + 1)
         return array("q", [*self._held, *rest]) if self._held else rest
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.pairs import EndScope, Order, PairMachine
-from tracepoint.analysis.spans import spans_of
 from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tracepoint.analysis.records import AnalysisRecords, Take
-    from tracepoint.analysis.spans import Spans
+    from tracepoint.analysis.records import AnalysisRecords, RecordPart, Take
+
+    #: Takes a key, and the row, time and CPU of a record.
+    TakeKey = Callable[[int, int, int, int], object]
 
 # More than the CPUs of any machine.
 _CPU_BITS = 16
@@ -28,25 +29,36 @@ class PairKind(NamedTuple):
     scope: EndScope
 
 
-def pair_events(records: AnalysisRecords, kinds: Mapping[str, PairKind]) -> dict[str, Spans]:
-    """Return the times of each kind whose events were recorded, by its name."""
+def pair_machines(records: AnalysisRecords, kinds: Mapping[str, PairKind]) -> dict[str, PairMachine]:
+    """Return a machine for each kind whose events are there, by its name."""
     gaps = records.coverage.gaps
-    takes: dict[str, list[Callable[[int, int, int], object]]] = {}
-    machines = {}
-    for name, kind in kinds.items():
-        if kind.begin not in records or kind.end not in records:
-            continue
-        machine = PairMachine(kind.order, kind.scope, gaps)
-        machines[name] = machine
+    return {
+        name: PairMachine(kind.order, kind.scope, gaps)
+        for name, kind in kinds.items()
+        if kind.begin in records and kind.end in records
+    }
+
+
+def pair_takes(
+    part: RecordPart,
+    kinds: Mapping[str, PairKind],
+    begin_of: Mapping[str, TakeKey],
+    end: Mapping[str, TakeKey],
+) -> dict[str, Take]:
+    """Return what gives the records of a part to the begin and the end of each kind, with their keys."""
+    takes: dict[str, list[Take]] = {}
+    for name, begin in begin_of.items():
+        kind = kinds[name]
         # An event can end one kind and begin another, of which neither sees the other.
-        takes.setdefault(kind.begin, []).append(_begin(records, kind, machine))
-        takes.setdefault(kind.end, []).append(_end(records, kind, machine))
-    records.run({event: _together(own) for event, own in takes.items()})
-    stop = records.coverage.stop
-    return {name: spans_of(machine.finish(stop), records.times) for name, machine in machines.items()}
+        takes.setdefault(kind.begin, []).append(_with_key(part, kind.begin, kind, begin))
+        takes.setdefault(kind.end, []).append(_with_key(part, kind.end, kind, end[name]))
+    return {event: _together(own) for event, own in takes.items()}
 
 
-def _together(takes: list[Callable[[int, int, int], object]]) -> Take:
+def _together(takes: list[Take]) -> Take:
+    if len(takes) == 1:
+        return takes[0]
+
     def take(row: int, ts: int, cpu: int) -> None:
         for one in takes:
             one(row, ts, cpu)
@@ -54,21 +66,10 @@ def _together(takes: list[Callable[[int, int, int], object]]) -> Take:
     return take
 
 
-def _begin(records: AnalysisRecords, kind: PairKind, machine: PairMachine) -> Take:
-    begin = machine.begin
+def _with_key(part: RecordPart, event: str, kind: PairKind, take: TakeKey) -> Take:
     if not kind.field:
-        return lambda row, ts, cpu: begin(cpu, row, ts, cpu)
-    values = records.column(kind.begin, kind.field).numbers
+        return lambda row, ts, cpu: take(cpu, row, ts, cpu)
+    values = part.column(event, kind.field).numbers
     if kind.scope is EndScope.CPU:
-        return lambda row, ts, cpu: begin(values[row] << _CPU_BITS | cpu, row, ts, cpu)
-    return lambda row, ts, cpu: begin(values[row], row, ts, cpu)
-
-
-def _end(records: AnalysisRecords, kind: PairKind, machine: PairMachine) -> Callable[[int, int, int], object]:
-    end = machine.end
-    if not kind.field:
-        return lambda row, ts, cpu: end(cpu, row, ts)
-    values = records.column(kind.end, kind.field).numbers
-    if kind.scope is EndScope.CPU:
-        return lambda row, ts, cpu: end(values[row] << _CPU_BITS | cpu, row, ts)
-    return lambda row, ts, _cpu: end(values[row], row, ts)
+        return lambda row, ts, cpu: take(values[row] << _CPU_BITS | cpu, row, ts, cpu)
+    return lambda row, ts, cpu: take(values[row], row, ts, cpu)

@@ -172,6 +172,15 @@ class PairMachine:
         gap = finder.first_after(one[1]) if finder is not None else None
         return gap is not None and gap[0] < ts
 
+    def drop_hidden(self, ts: int) -> None:
+        """Drop begins whose end a loss before `ts` may hide: the next record of their key would do so."""
+        # After a loss it is not known which begin is the first.
+        if self._seen is None:
+            for key, found in list(self._open.items()):
+                self._drop_hidden(found, ts)
+                if not found:
+                    del self._open[key]
+
     @property
     def open_rows(self) -> Iterator[int]:
         """The rows of begins that an end may still come for."""

@@ -96,15 +96,18 @@ class SummedParts(RowParts[ClosedPart[Rows]], Generic[Rows, Sums]):
     def sums(self, choice: Choice) -> Sums:
         """Return the sums of the chosen rows: those made before where they have all that is shown."""
         if choice.is_of_all and choice.most is not None and choice.most <= MAX_ROWS:
-            choice = Choice()
-            if self._sums is not None:
-                return self._sums
+            if self._sums is None:
+                self._sums = self._summed(Choice())
+            return self._sums
         if self._last is None or self._last[0] != choice:
             self._last = None
-            sums = self._sums_of(choice)
-            self.give(sums.add)
-            self._last = choice, sums
+            self._last = choice, self._summed(choice)
         return self._last[1]
+
+    def _summed(self, choice: Choice) -> Sums:
+        sums = self._sums_of(choice)
+        self.give(sums.add)
+        return sums
 
     def all_rows(self, empty: Rows) -> Rows:
         """Return all rows by their numbers, as one part has them; `empty` has none."""

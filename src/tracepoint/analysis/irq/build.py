@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import compress
 from typing import TYPE_CHECKING
 
+from tracepoint.analysis.growing import GrowingRows
 from tracepoint.analysis.irq.needs import VECTORS
-from tracepoint.analysis.pair_events import PairKind, pair_events
-from tracepoint.analysis.pairs import EndScope, Order
-from tracepoint.analysis.spans import OPEN
+from tracepoint.analysis.irq.nesting import Nesting
+from tracepoint.analysis.irq.rows import NO_PARENT, UNPLACED, no_irqs
+from tracepoint.analysis.pair_events import PairKind, pair_machines, pair_takes
+from tracepoint.analysis.pairs import NO_ROW, EndScope, Order
+from tracepoint.analysis.spans import OPEN, SpanTally
 from tracepoint.decode.labels import value_labels
-from tracepoint.named import NamedTuple
+from tracepoint.tracefile.sieve import MAX_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from tracepoint.analysis.records import AnalysisRecords
-    from tracepoint.analysis.spans import Spans
+    from tracepoint.analysis.growing import ClosedPart
+    from tracepoint.analysis.irq.rows import IrqRows
+    from tracepoint.analysis.pair_events import TakeKey
+    from tracepoint.analysis.pairs import PairMachine, Pairs
+    from tracepoint.analysis.records import AnalysisRecords, RecordPart, Take
 
 HARD, SOFT, RAISED = "irq_handler", "softirq", "softirq_raise"
 DUE, TIMER_DUE = "hrtimer_start", "timer_start"
@@ -54,147 +62,206 @@ KINDS = {
 }
 
 
-class Irqs(NamedTuple):
-    """Interrupts and softirqs by their begin.
+#: The numbers of kinds in `IrqRows.kind`, and those of interrupts and softirqs.
+NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+IRQS = (HARD, SOFT, *VECTORS)
+# Of what wakes up later: when it is due, and in the end what time it is then, of the event's clock.
+_DUE_FIELDS = {DUE: ("softexpires",), TIMER_DUE: ("bucket_expiry", "expires")}
 
-    `kind` is HARD, SOFT or a vector, `row` that of the entry; `parent` the interrupt that it interrupted
-    (NO_PARENT), `net` the time in ns without interrupts (OPEN: no end).
+
+class IrqReader:
+    """Reads the interrupts of a recording and what they deferred, as often as they are asked for.
+
+    `kinds` are those whose events are there, `names` what the rows are of, by their numbers; `tallies` say of
+    each kind how many have no end or no begin.
     """
 
-    kind: list[str]
-    row: list[int]
-    ts: list[int]
-    dur: list[int]
-    cpu: list[int]
-    parent: list[int]
-    net: list[int]
+    def __init__(self, records: AnalysisRecords) -> None:
+        self._records = records
+        self.kinds = tuple(pair_machines(records, KINDS))
+        self.names: list[str] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+        self.tallies: dict[str, SpanTally] = {}
 
+    def read(self, take: Callable[[ClosedPart[IrqRows]], object]) -> None:
+        """Give the times to `take`, part by part."""
+        reading = _Reading(self, self._records)
+        self._records.run_parts(reading.takes, lambda: take(reading.closed()))
+        take(reading.finish())
+        self.tallies = reading.tallies
 
-class IrqWork(NamedTuple):
-    """All that was paired, by kind; how late timers were, in ns and in ticks; names of what ran."""
+    def number(self, kind: str, name: str) -> int:
+        """Return the number of a name of a kind."""
+        found = self._numbers.get((kind, name))
+        if found is None:
+            found = self._numbers[kind, name] = len(self.names)
+            self.names.append(name)
+        return found
 
-    spans: Mapping[str, Spans]
-    irqs: Irqs
-    names: Sequence[str]
-    softirq_names: Mapping[int, str]
-    late_ns: Sequence[int]
-    late_ticks: Sequence[int]
-    functions: Mapping[int, str]
-    workqueues: Sequence[str]
-
-
-def read_irqs(records: AnalysisRecords) -> IrqWork:
-    """Return the interrupts of a recording, and what they deferred."""
-    spans = pair_events(records, KINDS)
-    irqs = nested(spans, records.cpus)
-    softirqs = _softirq_names(records)
-    expiry = "bucket_expiry" if "bucket_expiry" in records.fields.get("timer:timer_start", ()) else "expires"
-    addresses = {
-        address
-        for kind, (event, field) in FUNCTIONS.items()
-        if kind in spans
-        for address in _values(records, event, field, spans[kind].begin)
-    }
-    return IrqWork(
-        spans,
-        irqs,
-        _names(records, irqs, softirqs),
-        softirqs,
-        _late(records, spans.get(DUE), _EXPIRE, ("timer:hrtimer_start", "softexpires")),
-        _late(records, spans.get(TIMER_DUE), "timer:timer_expire_entry", ("timer:timer_start", expiry)),
-        {address: records.function(address) or hex(address) for address in addresses},
-        _texts(records, "workqueue:workqueue_queue_work", "workqueue", spans.get(QUEUED)),
-    )
-
-
-def _values(records: AnalysisRecords, event: str, field: str, rows: Sequence[int]) -> list[int]:
-    numbers = records.column(event, field).numbers
-    return [numbers[row] for row in rows]
-
-
-def _late(records: AnalysisRecords, spans: Spans | None, expire: str, due: tuple[str, str]) -> list[int]:
-    """Return how much later than due timers expired; a timer of another clock base may be early: 0."""
-    if spans is None:
-        return []
-    now, when = records.column(expire, "now").numbers, records.column(*due).numbers
-    return [
-        max(now[end] - when[begin], 0)
-        for begin, end, dur in zip(spans.begin, spans.end, spans.dur, strict=True)
-        if dur != OPEN
-    ]
-
-
-def _texts(records: AnalysisRecords, event: str, field: str, spans: Spans | None) -> list[str]:
-    if spans is None:
-        return []
-    if field not in records.fields[event]:
-        return ["?"] * len(spans)
-    column = records.column(event, field)
-    numbers, words = column.numbers, column.words
-    return [words[numbers[row]] for row in spans.begin]
-
-
-def _softirq_names(records: AnalysisRecords) -> dict[int, str]:
-    """Return the names of softirqs by number, as the print format has them."""
-    found: dict[int, str] = {}
-    for event in (KINDS[RAISED].begin, _ENTRY):
-        if event in records:
-            labels = value_labels(records.trace.format(event), "vec")
-            for vec in set(records.column(event, "vec").numbers):
-                found[vec] = (labels(vec) if labels is not None else "") or f"softirq {vec}"
-    return found
-
-
-def _names(records: AnalysisRecords, irqs: Irqs, softirqs: Mapping[int, str]) -> list[str]:
-    """Return the name of each interrupt and softirq."""
-    vectors = records.column(_ENTRY, "vec").numbers if _ENTRY in records else []
-    handler = records.columns("irq:irq_handler_entry") if "irq:irq_handler_entry" in records else {}
-    lines = handler["irq"].numbers if handler else []
-    words = handler.get("name")
-
-    def name_of(kind: str, row: int) -> str:
-        if kind == SOFT:
-            return softirqs[vectors[row]]
+    def namer(self, part: RecordPart, kind: str) -> Callable[[int], int]:
+        """Return what gives the number of the name that a begin of a kind has, by its row in a part."""
+        event = KINDS[kind].begin
         if kind == HARD:
-            return (
-                f"{lines[row]} {words.words[words.numbers[row]]}"
-                if words is not None
-                else f"irq {lines[row]}"
-            )
-        return kind
+            return self._handler_namer(part)
+        if kind in (SOFT, RAISED):
+            labels = value_labels(self._records.trace.format(event), "vec")
 
-    return [name_of(kind, row) for kind, row in zip(irqs.kind, irqs.row, strict=True)]
+            def name_of(vec: int) -> str:
+                return (labels(vec) if labels is not None else "") or f"softirq {vec}"
+
+            return self._each_once(kind, part.column(event, "vec").numbers, name_of)
+        if kind in FUNCTIONS:
+            addresses = part.column(*FUNCTIONS[kind]).numbers
+            function = self._records.function
+            return self._each_once(kind, addresses, lambda address: function(address) or hex(address))
+        if kind == QUEUED and "workqueue" in part.fields[event]:
+            column = part.column(event, "workqueue")
+            return self._each_once(kind, column.numbers, column.words.__getitem__)
+        number = self.number(kind, "?" if kind == QUEUED else kind)
+        return lambda _row: number
+
+    def _each_once(
+        self, kind: str, numbers: Sequence[int], name_of: Callable[[int], str]
+    ) -> Callable[[int], int]:
+        known: dict[int, int] = {}
+
+        def find(row: int) -> int:
+            value = numbers[row]
+            found = known.get(value)
+            if found is None:
+                found = known[value] = self.number(kind, name_of(value))
+            return found
+
+        return find
+
+    def _handler_namer(self, part: RecordPart) -> Callable[[int], int]:
+        columns = part.columns(KINDS[HARD].begin)
+        lines, names = columns["irq"].numbers, columns.get("name")
+        if names is None:
+            return self._each_once(HARD, lines, lambda line: f"irq {line}")
+        indices, words = names.numbers, names.words
+        known: dict[tuple[int, int], int] = {}
+
+        def find(row: int) -> int:
+            pair = lines[row], indices[row]
+            found = known.get(pair)
+            if found is None:
+                found = known[pair] = self.number(HARD, f"{pair[0]} {words[pair[1]]}")
+            return found
+
+        return find
 
 
-#: The parent of what interrupted no interrupt.
-NO_PARENT = -1
+class _Reading:
+    """One reading of the records: what is open, and the rows that may still change."""
 
+    def __init__(self, reader: IrqReader, records: AnalysisRecords) -> None:
+        self._reader = reader
+        self._stop = records.coverage.stop
+        self._machines = pair_machines(records, KINDS)
+        self._rows = GrowingRows(no_irqs())
+        self._nesting = Nesting(self._rows, NUMBERS[SOFT])
+        self._n_irqs = 0
+        self._last = 0
+        # When what is open is due.
+        self._due: dict[int, int] = {}
+        self.tallies = {kind: SpanTally() for kind in self._machines}
 
-def nested(spans: Mapping[str, Spans], cpus: Sequence[int]) -> Irqs:
-    """Return interrupts and softirqs by time, with the time that interrupts took of each."""
-    found = sorted(
-        (ts, row, kind, dur)
-        for kind in (HARD, SOFT, *VECTORS)
-        if kind in spans
-        for ts, row, dur in zip(spans[kind].ts, spans[kind].begin, spans[kind].dur, strict=True)
-    )
-    irqs = Irqs([], [], [], [], [], [], [])
-    # Of each CPU the interrupts and softirqs that are not over: when they end, and their number.
-    active: dict[int, list[tuple[int, int]]] = {}
-    for number, (ts, row, kind, dur) in enumerate(found):
-        cpu = cpus[row]
-        own = active.setdefault(cpu, [])
-        while own and own[-1][0] <= ts:
-            own.pop()
-        parent = next((at for _, at in reversed(own) if irqs.kind[at] != SOFT), NO_PARENT)
-        irqs.kind.append(kind)
-        numbers = (irqs.row, irqs.ts, irqs.dur, irqs.cpu, irqs.parent, irqs.net)
-        for column, value in zip(numbers, (row, ts, dur, cpu, parent, dur), strict=True):
-            column.append(value)
-        if dur == OPEN:
-            continue
-        if kind != SOFT and own:
-            # The next one outside: what that is in has lost its time already.
-            irqs.net[own[-1][1]] -= dur
-        own.append((ts + dur, number))
-    return irqs
+    def takes(self, part: RecordPart) -> dict[str, Take]:
+        """Return what takes the records of a part."""
+        self._last = part.times[-1] if len(part) else self._last
+        begins = {kind: self._begin(part, kind, machine) for kind, machine in self._machines.items()}
+        ends = {kind: self._end(part, kind, machine) for kind, machine in self._machines.items()}
+        return pair_takes(part, KINDS, begins, ends)
+
+    def _begin(self, part: RecordPart, kind: str, machine: PairMachine) -> TakeKey:
+        rows, columns, number = self._rows, self._rows.columns, NUMBERS[kind]
+        name_of = self._reader.namer(part, kind)
+        fields = part.fields[KINDS[kind].begin]
+        tids = part.column(KINDS[kind].begin, "common_pid").numbers if kind in IRQS else None
+        field = next((name for name in _DUE_FIELDS.get(kind, ()) if name in fields), None)
+        due = None if field is None else part.column(KINDS[kind].begin, field).numbers
+
+        def begin(key: int, row: int, ts: int, cpu: int) -> None:
+            if not machine.begin(key, rows.last + 1, ts, cpu):
+                return
+            columns.kind.append(number)
+            columns.ts.append(ts)
+            columns.dur.append(OPEN)
+            columns.cpu.append(cpu)
+            columns.what.append(name_of(row))
+            columns.late.append(OPEN)
+            columns.net.append(OPEN)
+            columns.is_cut.append(0)
+            if tids is None:
+                columns.tid.append(OPEN)
+                columns.id.append(OPEN)
+                columns.parent.append(NO_PARENT)
+            else:
+                columns.tid.append(tids[row])
+                columns.id.append(self._n_irqs)
+                columns.parent.append(UNPLACED)
+                self._n_irqs += 1
+            if due is not None:
+                self._due[rows.last] = due[row]
+
+        return begin
+
+    def _end(self, part: RecordPart, kind: str, machine: PairMachine) -> TakeKey:
+        rows, columns, tally, due = self._rows, self._rows.columns, self.tallies[kind], self._due
+        gone = self._nesting.given_up
+        now = part.column(KINDS[kind].end, "now").numbers if kind in _DUE_FIELDS else None
+
+        def end(key: int, row: int, ts: int, _cpu: int) -> None:
+            number = machine.end(key, NO_ROW, ts)
+            if number == NO_ROW:
+                return
+            if number in gone:
+                tally.n_orphans += 1
+                return
+            at = rows.place(number)
+            columns.dur[at] = columns.net[at] = ts - columns.ts[at]
+            if now is not None:
+                # A timer of another clock base may be early.
+                columns.late[at] = min(max(now[row] - due.pop(number), 0), MAX_TIME)
+
+        return end
+
+    def closed(self) -> ClosedPart[IrqRows]:
+        """Hand over the times that no record can change any more."""
+        for kind, machine in self._machines.items():
+            # Or all that begins after them would wait for their end.
+            machine.drop_hidden(self._last)
+            self._settle(kind, machine.closed())
+        still_open = {row for machine in self._machines.values() for row in machine.open_rows}
+        return self._given(self._rows.close(self._nesting.place(still_open)))
+
+    def finish(self) -> ClosedPart[IrqRows]:
+        """Hand over the other times, at the end of the trace."""
+        for kind, machine in self._machines.items():
+            self._settle(kind, machine.finish(self._stop))
+        self._nesting.place(frozenset())
+        return self._given(self._rows.finish())
+
+    def _settle(self, kind: str, pairs: Pairs) -> None:
+        self.tallies[kind].n_orphans += len(pairs.orphans)
+        for number in pairs.opens:
+            self._due.pop(number, None)
+        for number in pairs.cut:
+            if number not in self._nesting.given_up:
+                self._rows.columns.is_cut[self._rows.place(number)] = 1
+
+    def _given(self, part: ClosedPart[IrqRows]) -> ClosedPart[IrqRows]:
+        rows = part.rows
+        n_of = Counter(rows.kind)
+        n_open = Counter(compress(rows.kind, map(OPEN.__eq__, rows.dur)))
+        n_cut = Counter(compress(rows.kind, rows.is_cut))
+        for kind, tally in self.tallies.items():
+            number = NUMBERS[kind]
+            tally.n += n_of[number]
+            tally.n_open += n_open[number] - n_cut[number]
+            tally.n_cut += n_cut[number]
+            if n_cut[number]:
+                cut = compress(zip(rows.kind, rows.ts, strict=True), rows.is_cut)
+                tally.first_cut = [min(*tally.first_cut, *(ts for own, ts in cut if own == number), MAX_TIME)]
+        return part

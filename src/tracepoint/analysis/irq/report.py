@@ -14,9 +14,10 @@ from tracepoint.analysis.irq.build import (
     RAISED,
     SOFT,
     TIMER_DUE,
-    read_irqs,
+    IrqReader,
 )
 from tracepoint.analysis.irq.needs import NEEDS
+from tracepoint.analysis.irq.rows import IrqRows, no_irqs
 from tracepoint.analysis.irq.sections import (
     SOFT_EVENTS,
     TIMER_EVENTS,
@@ -26,24 +27,26 @@ from tracepoint.analysis.irq.sections import (
     irq_section,
     task_section,
 )
-from tracepoint.analysis.irq.tables import irq_table, net_by, wait_table
+from tracepoint.analysis.irq.sums import IrqSums
+from tracepoint.analysis.irq.tables import irq_tables, wait_table
+from tracepoint.analysis.parts import PartedReport, SummedParts
 from tracepoint.analysis.records import AnalysisRecords
-from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.sections import DistributionSection, Unit
+from tracepoint.analysis.report import ALL
+from tracepoint.analysis.sections import Choice, DistributionSection, Unit
 from tracepoint.analysis.spans import hiding_of, unpaired_notes
-from tracepoint.analysis.sums import samples_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Distribution, Samples
-    from tracepoint.analysis.irq.build import IrqWork
-    from tracepoint.analysis.sections import Choice, Section
+    from tracepoint.analysis.distribution import Samples
+    from tracepoint.analysis.sections import Section
     from tracepoint.decode.table import ColumnTable
     from tracepoint.decode.trace import Trace
 
+_WAITS = {"softirq_wait": RAISED, "work_wait": QUEUED}
 
-class IrqReport(Report):
+
+class IrqReport(PartedReport[IrqRows, IrqSums]):
     """Interrupts, softirqs and what they defer; `analyse_irq` makes it.
 
     `linux_irqs`, `linux_hard_irqs` and `linux_soft_irqs` are tables with the columns that Perfetto's SQL
@@ -52,113 +55,101 @@ class IrqReport(Report):
 
     name = "irq"
 
-    def __init__(self, records: AnalysisRecords, work: IrqWork) -> None:
-        super().__init__(records.coverage, records.missing)
-        self._records = records
-        self._work = work
+    def __init__(self, records: AnalysisRecords, irqs: IrqReader) -> None:
+        self._irqs = irqs
+        parts = SummedParts(irqs.read, lambda choice: IrqSums(records.names, choice))
+        super().__init__(records.coverage, records.missing, parts)
 
     def __repr__(self) -> str:
-        return f"<IrqReport of {len(self._work.names):,} interrupts and softirqs>"
+        n = sum(self._irqs.tallies[kind].n for kind in (*self._hard_kinds, SOFT) if kind in self._irqs.kinds)
+        return f"<IrqReport of {n:,} interrupts and softirqs>"
 
     @cached_property
     def tables(self) -> Mapping[str, ColumnTable]:
         """The rows of `linux_irqs`, `linux_hard_irqs`, `linux_soft_irqs`, `softirq_wait`, `work_wait`."""
-        work = self._work
-        found = [
-            irq_table("linux_irqs", work, lambda _kind: True),
-            irq_table("linux_hard_irqs", work, lambda kind: kind != SOFT),
-            irq_table("linux_soft_irqs", work, lambda kind: kind == SOFT),
+        return self.tables_of(lambda: self._all_rows)
+
+    @cached_property
+    def _all_rows(self) -> IrqRows:
+        return self.parts.all_rows(no_irqs())
+
+    def tables_of(self, rows: Callable[[], IrqRows]) -> dict[str, ColumnTable]:
+        """Return the tables of some rows."""
+        names = self._irqs.names
+        waits = [
+            wait_table(name, rows, kind, names) for name, kind in _WAITS.items() if kind in self._irqs.kinds
         ]
-        for name, kind, words in (
-            ("softirq_wait", RAISED, self._raised),
-            ("work_wait", QUEUED, work.workqueues),
-        ):
-            if kind in work.spans:
-                spans = work.spans[kind]
-                found.append(wait_table(name, spans.ts, spans.dur, words))
-        return {table.name: table for table in found}
+        return {table.name: table for table in (*irq_tables(rows, names), *waits)}
+
+    @property
+    def _hard_kinds(self) -> list[str]:
+        return [kind for kind in self._irqs.kinds if kind == HARD or not KINDS[kind].field]
 
     def irqs(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long interrupts took in ns, by line and name or by vector."""
-        return self._samples(
-            [kind for kind in self._work.spans if kind == HARD or not KINDS[kind].field], choice
-        )
+        return self._samples(self._hard_kinds, choice)
 
     def softirqs(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long softirqs took in ns, by name, with the interrupts in them."""
         return self._samples([SOFT], choice)
 
     def _samples(self, kinds: Sequence[str], choice: Choice) -> Mapping[str, Samples]:
-        work = self._work
+        sums = self.parts.sums(choice._replace(most=Choice().most))
         found: dict[str, Samples] = {}
-        chosen = self._chosen(choice)
         for kind in kinds:
-            own = [at for at, of_row in enumerate(work.irqs.kind) if of_row == kind]
-            names = [work.names[at] for at in own]
-            found |= samples_by(work.spans[kind], names, self.coverage, [chosen[at] for at in own])
+            found |= self._times(sums, kind)
         return dict(sorted(found.items(), key=lambda item: -item[1].total))
 
-    def _chosen(self, choice: Choice) -> list[bool]:
-        return choice.chosen(self._tids, self._work.irqs.cpu, self._records.names)
-
-    @cached_property
-    def _tids(self) -> list[int]:
-        """The task that each interrupt or softirq interrupted."""
-        irqs, records = self._work.irqs, self._records
-        pids = {
-            kind: records.column(KINDS[kind].begin, "common_pid").numbers for kind in dict.fromkeys(irqs.kind)
-        }
-        return [pids[kind][row] for kind, row in zip(irqs.kind, irqs.row, strict=True)]
+    def _times(self, sums: IrqSums, kind: str) -> dict[str, Samples]:
+        """Return the times of a kind by name, those with most time first."""
+        tally = self._irqs.tallies.get(kind)
+        if tally is None:
+            return {}
+        samples = sums.times[kind].samples(hiding_of(self.coverage, tally.first_cut))
+        return {self._irqs.names[what]: made for what, made in samples.items()}
 
     @property
     def raise_latency(self) -> Mapping[str, Samples]:
         """How long softirqs waited in ns from their first raise, by name."""
-        spans = self._work.spans.get(RAISED)
-        return {} if spans is None else samples_by(spans, self._raised, self.coverage)
-
-    @cached_property
-    def _raised(self) -> list[str]:
-        spans = self._work.spans.get(RAISED)
-        if spans is None:
-            return []
-        numbers = self._records.column(KINDS[RAISED].begin, "vec").numbers
-        return [self._work.softirq_names[numbers[row]] for row in spans.begin]
+        return self._times(self.parts.sums(Choice()), RAISED)
 
     @property
     def work_latency(self) -> Mapping[str, Samples]:
         """How long work waited in ns from when it was queued, by workqueue."""
-        spans = self._work.spans.get(QUEUED)
-        return {} if spans is None else samples_by(spans, self._work.workqueues, self.coverage)
+        return self._times(self.parts.sums(Choice()), QUEUED)
 
     @property
-    def lateness(self) -> Distribution:
+    def lateness(self) -> Samples:
         """How much later than due high resolution timers expired, in ns."""
-        return self._late(self._work.late_ns, DUE)
+        return self._late(DUE)
 
     @property
-    def lateness_ticks(self) -> Distribution:
+    def lateness_ticks(self) -> Samples:
         """How much later than due timers of the wheel expired, in ticks of the kernel (jiffies)."""
-        return self._late(self._work.late_ticks, TIMER_DUE)
+        return self._late(TIMER_DUE)
 
-    def _late(self, values: Sequence[int], kind: str) -> Distribution:
-        spans = self._work.spans.get(kind)
+    def _late(self, kind: str) -> Samples:
         # A timer may have been due long before the recording.
         hiding = hiding_of(self.coverage)._replace(longest=None)
-        return hiding.samples(values, sum(spans.is_cut) if spans is not None else 0)
+        found = self.parts.sums(Choice()).late[kind].samples(hiding).get(kind)
+        tally = self._irqs.tallies.get(kind)
+        return hiding.samples((), tally.n_cut if tally is not None else 0) if found is None else found
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the time of interrupts by CPU, task and name, and how long what they defer waited."""
-        work, records = self._work, self._records
-        chosen = self._chosen(choice)
-        net = net_by(work.irqs, work.names, chosen)
+        sums = self.parts.sums(choice._replace(most=Choice().most))
+        net: dict[str, int] = {}
+        for what, ns in sums.net.items():
+            name = self._irqs.names[what]
+            net[name] = net.get(name, 0) + ns
         waits = ("raise_latency_ns", "Softirqs, from raise to entry", self.raise_latency, "softirq")
-        late = {"hrtimer": self.lateness} if work.late_ns else {}
-        ticks = {"timer": self.lateness_ticks} if work.late_ticks else {}
+        late = {"hrtimer": self.lateness} if len(self.lateness) else {}
+        ticks = {"timer": self.lateness_ticks} if len(self.lateness_ticks) else {}
         found: list[Section] = [
-            cpu_section(work.irqs, chosen, self.coverage.duration, choice),
+            cpu_section(sums, self.coverage.duration, choice),
             irq_section("hard_irqs", "Interrupts", self.irqs(choice), net, choice),
             irq_section("soft_irqs", "Softirqs", self.softirqs(choice), net, choice),
-            task_section(work.irqs, self._tids, records.names, chosen, choice),
+            task_section(sums, choice),
         ]
         late_sections: list[Section] = [
             DistributionSection(*waits, events=SOFT_EVENTS),
@@ -178,21 +169,15 @@ class IrqReport(Report):
         return [*found, *(choice.whole(section) for section in late_sections)]
 
     def _functions(self) -> Mapping[tuple[str, str], Samples]:
-        found: dict[tuple[str, str], Samples] = {}
-        for kind, (event, field) in FUNCTIONS.items():
-            spans = self._work.spans.get(kind)
-            if spans is not None:
-                numbers = self._records.column(event, field).numbers
-                names = [(kind, self._work.functions[numbers[row]]) for row in spans.begin]
-                found |= samples_by(spans, names, self.coverage)
-        return found
+        sums = self.parts.sums(Choice())
+        return {(kind, name): made for kind in FUNCTIONS for name, made in self._times(sums, kind).items()}
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, begins without an end and ends without a begin."""
         yield from super().notes()
-        for kind, spans in self._work.spans.items():
+        for kind, tally in self._irqs.tallies.items():
             if kind not in (DUE, TIMER_DUE, QUEUED, RAISED):
-                yield from unpaired_notes(spans.counts, KINDS[kind].begin, KINDS[kind].end)
+                yield from unpaired_notes(tally, KINDS[kind].begin, KINDS[kind].end)
 
 
 def analyse_irq(trace: Trace) -> IrqReport:
@@ -206,7 +191,7 @@ def analyse_irq(trace: Trace) -> IrqReport:
     <IrqReport of 22 interrupts and softirqs>
     """
     records = AnalysisRecords(trace, IrqReport.name, NEEDS)
-    return IrqReport(records, read_irqs(records))
+    return IrqReport(records, IrqReader(records))
 
 
 analyse = analyse_irq

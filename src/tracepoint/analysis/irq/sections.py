@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.irq.build import SOFT
 from tracepoint.analysis.irq.needs import NEEDS
 from tracepoint.analysis.sections import CPU, MAX, MEAN, P99, TASK, TOTAL, Heading, N, Unit
-from tracepoint.analysis.spans import OPEN
 from tracepoint.analysis.units import task_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from tracepoint.analysis.distribution import Samples
-    from tracepoint.analysis.irq.build import Irqs
+    from tracepoint.analysis.irq.sums import IrqSums
     from tracepoint.analysis.sections import Choice, TableSection
 
 SOFT_EVENTS = ("irq:softirq_raise", "irq:softirq_entry", "irq:softirq_exit")
@@ -61,28 +59,15 @@ def function_section(samples: Mapping[tuple[str, str], Samples], choice: Choice)
     return choice.table("functions", "Functions", _FUNCTIONS, rows, (*TIMER_EVENTS, *WORK_EVENTS))
 
 
-def cpu_section(irqs: Irqs, chosen: Sequence[bool], span_ns: int, choice: Choice) -> TableSection:
+def cpu_section(sums: IrqSums, span_ns: int, choice: Choice) -> TableSection:
     """Return which part of the time CPUs spent in interrupts and softirqs."""
-    found = _sums(irqs.cpu, irqs, chosen)
     span = span_ns or 1
-    rows = [(cpu, hard / span, soft / span, hard, soft) for cpu, (hard, soft) in sorted(found.items())]
+    rows = [(cpu, hard / span, soft / span, hard, soft) for cpu, (hard, soft) in sorted(sums.by_cpu.items())]
     return choice.table("cpus", "CPUs", _CPUS, rows, (*HARD_EVENTS, *SOFT_EVENTS))
 
 
-def task_section(
-    irqs: Irqs, tids: Sequence[int], names: Mapping[int, str], chosen: Sequence[bool], choice: Choice
-) -> TableSection:
+def task_section(sums: IrqSums, choice: Choice) -> TableSection:
     """Return the time that interrupts and softirqs took of each task."""
-    found = _sums(tids, irqs, chosen)
-    rows = [(hard, soft, task_text(names, tid), tid) for tid, (hard, soft) in found.items()]
+    rows = [(hard, soft, task_text(sums.tasks, tid), tid) for tid, (hard, soft) in sums.by_tid.items()]
     rows.sort(key=lambda row: -(row[0] + row[1]))
     return choice.table("tasks", "Interrupted tasks", _TASKS, rows, (*HARD_EVENTS, *SOFT_EVENTS))
-
-
-def _sums(keys: Iterable[int], irqs: Irqs, chosen: Sequence[bool]) -> dict[int, list[int]]:
-    """Return the net time of interrupts and of softirqs by key."""
-    found: dict[int, list[int]] = {}
-    for key, kind, dur, net, is_chosen in zip(keys, irqs.kind, irqs.dur, irqs.net, chosen, strict=True):
-        if dur != OPEN and is_chosen:
-            found.setdefault(key, [0, 0])[kind == SOFT] += net
-    return found

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -185,9 +186,11 @@ def main(target: Path, pythons: list[Python]) -> None:
             venv = Path(name) / "venv"
             run("sh", "tools/make-venv", python.path, venv)
             for wanted in TARGETS:
-                one, other = Path(name) / wanted.platform, Path(name) / "again/longer" / wanted.platform
-                wheel = build(python, wanted, venv, one, epoch)
-                if digest(wheel) != digest(build(python, wanted, venv, other, epoch)):
+                folders = [Path(name) / wanted.platform, Path(name) / "again/longer" / wanted.platform]
+                with ThreadPoolExecutor() as pool:
+                    made = [pool.submit(build, python, wanted, venv, folder, epoch) for folder in folders]
+                wheel, again = (future.result() for future in made)
+                if digest(wheel) != digest(again):
                     sys.exit(f"wheels: {wheel.name} is not the same when built again")
                 run(sys.executable, "-m", "twine", "check", "--strict", wheel)
                 if tester := trying.get((abi, wanted)):
@@ -199,9 +202,8 @@ def main(target: Path, pythons: list[Python]) -> None:
     for name in untried:
         print(f"wheels: {name} is not tried: no such Python is here")
     count = len(TARGETS) * len(builders)
-    print(
-        f"wheels: {count} built twice with the same bytes, twine check passed, {count - len(untried)} tried"
-    )
+    tried = count - len(untried)
+    print(f"wheels: {count} built twice with the same bytes, twine check passed, {tried} tried")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The C modules, where there is a C compiler, manual pages and completions; the rest is in pyproject.toml.
+"""The C modules, where there is a C compiler, manual pages, completions, and the page of a package index.
+
+The rest is in pyproject.toml.
 
 `TRACEPOINT_PURE=1` leaves them out.  Why setuptools: docs/decisions/0015-build-of-the-core.md.
 """
@@ -6,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,8 +64,15 @@ class InstallCommandFiles(install_data):
         super().run()
 
 
+def description() -> str:
+    """Return README.md without links to files: a package index has none, and they have no public address."""
+    return re.sub(r"\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", Path("README.md").read_text(encoding="utf-8"))
+
+
 # The list of files is made at installation; setuptools asks for it only when there is some entry.
 setup(
+    long_description=description(),
+    long_description_content_type="text/markdown",
     ext_modules=extensions(),
     cmdclass={"install_data": InstallCommandFiles},
     data_files=[("share/man/man1", [])],

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +61,20 @@ def test_a_package_index_takes_the_metadata() -> None:
     assert [one for one in named if one not in known.classifiers or one in known.deprecated_classifiers] == []
     assert not PROJECT["project"].keys() & {"urls"}, "there is no public address yet"
     assert all((ROOT / name).is_file() for name in PROJECT["project"]["license-files"])
+
+
+@pytest.mark.programs
+def test_the_page_of_a_package_index_has_no_links_to_files(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, env=os.environ | {"TRACEPOINT_PURE": "1"}, check=True)
+    facts, _, page = (tmp_path / "tracepoint.egg-info/PKG-INFO").read_text(encoding="utf-8").partition("\n\n")
+    assert "\nDescription-Content-Type: text/markdown\n" in facts
+    assert page.startswith("# tracepoint\n")
+    assert "[Your first event](docs/tutorial/first-event.md)" in (ROOT / "README.md").read_text(
+        encoding="utf-8"
+    )
+    assert "* Your first event: declare it," in page
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", page) == []
 
 
 @pytest.mark.programs

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from bisect import bisect_left
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tracepoint.named import NamedTuple
@@ -82,23 +83,32 @@ def word_cells(lane: Lane, grid: Grid) -> WordCells:
     for starts, stops, words in lane.blocks():
         # Points in time fill nothing, and there may be millions of them.
         if starts == stops:
-            places = ((start - grid.start) // width for start in starts)
-            for (at, word), n in Counter(zip(places, words, strict=True)).items():
-                if 0 <= at < grid.n:
-                    counts[at] += n
-                    cells[at].setdefault(word, 0)
+            _count_points(cells, counts, grid, starts, words)
         else:
             _fill(cells, counts, grid, zip(starts, stops, words, strict=True))
     totals = array("H", (_share(sum(own.values()), width) for own in cells))
     found = WordCells(totals, counts, [], [])
     while True:
-        best = [max(own.items(), key=lambda item: item[1], default=None) for own in cells]
+        best = [_fullest(own) for own in cells]
         found.keys.append(array("H", (NOTHING if top is None else min(top[0], NOTHING - 1) for top in best)))
         found.tops.append(array("H", (0 if top is None else _share(top[1], width) for top in best)))
         if len(cells) <= _COARSEST:
             return found
         cells = [_joined(a, b) for a, b in zip(cells[::2], cells[1::2], strict=True)]
         width *= 2
+
+
+def _count_points(
+    cells: list[dict[int, int]], counts: array[int], grid: Grid, times: Sequence[int], words: Sequence[int]
+) -> None:
+    """Count points that come by time, those of a cell at once."""
+    at = bisect_left(times, grid.start)
+    while at < len(times) and (cell := (times[at] - grid.start) // grid.width) < grid.n:
+        end = bisect_left(times, grid.start + (cell + 1) * grid.width, at)
+        counts[cell] += end - at
+        for word in dict.fromkeys(words[at:end]):
+            cells[cell].setdefault(word, 0)
+        at = end
 
 
 def _fill(
@@ -118,8 +128,15 @@ def _fill(
             own[word] = own.get(word, 0) + ns
 
 
+def _fullest(own: dict[int, int]) -> tuple[int, int] | None:
+    if len(own) > 1:
+        return max(own.items(), key=itemgetter(1))
+    # Of millions of cells most have one word or none.
+    return next(iter(own.items()), None)
+
+
 def _joined(first: dict[int, int], second: dict[int, int]) -> dict[int, int]:
-    small, large = sorted((first, second), key=len)
+    small, large = (first, second) if len(first) <= len(second) else (second, first)
     for word, ns in small.items():
         large[word] = large.get(word, 0) + ns
     return large

@@ -7,7 +7,8 @@ from array import array
 from collections import Counter
 from functools import cached_property
 from io import SEEK_END
-from itertools import chain
+from itertools import chain, islice
+from operator import le
 from typing import IO, TYPE_CHECKING
 
 from tracepoint.decode.plan import ColumnKind
@@ -215,7 +216,18 @@ class _Rows:
         self.table = table
         self.of_row = of_row
         self.times, self.lengths = table["ts"].numbers, table["dur"].numbers
+        #: Whether none has an end.
+        self.are_points = set(self.lengths) <= {_OPEN}
         self.by_track = _rows_by(table[track].numbers if track is not None else [0] * len(table))
+
+    @cached_property
+    def _are_by_time(self) -> bool:
+        return all(map(le, self.times, islice(self.times, 1, None)))
+
+    def in_order(self, rows: Sequence[int]) -> Sequence[int]:
+        """Return rows of a track by their begin."""
+        # As the rows of most tables are; there may be millions.
+        return rows if self._are_by_time else sorted(rows, key=self.times.__getitem__)
 
 
 class _LaneDrawer:
@@ -247,9 +259,10 @@ class _LaneDrawer:
         """Look at which lanes a part has, and how much is in them."""
         words, of_row = _words(table, self._threads)
         rows = self._rows = _Rows(table, self._track, self._numbered(words, of_row))
-        self._lasting |= {
-            word for word, length in zip(rows.of_row, rows.lengths, strict=True) if length != _OPEN
-        }
+        if not rows.are_points:
+            self._lasting |= {
+                word for word, length in zip(rows.of_row, rows.lengths, strict=True) if length != _OPEN
+            }
         weigh = self._weigher(rows)
         for number, own in rows.by_track.items():
             self.n_rows[number] += len(own)
@@ -299,7 +312,7 @@ class _LaneDrawer:
         lanes = self._drawn.setdefault(number, [])
         times, lengths, of_row = rows.times, rows.lengths, rows.of_row
         n = self._n_drawn[number] = self._n_drawn[number] + len(own)
-        in_order = sorted(own, key=times.__getitem__)
+        in_order = rows.in_order(own)
         if not self._lasting and self._add_points(lanes, in_order, rows):
             return
         last = in_order[-1] if n == self.n_rows[number] else None

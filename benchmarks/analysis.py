@@ -20,6 +20,7 @@ RUNS = 3
 TWICE = 700_000_000
 #: The analyses whose memory does not grow with the recording, with their words.
 IN_PARTS = {
+    "faults": ["faults"],
     "memory": ["memory"],
     "syscalls": ["syscalls"],
     "irq": ["irq"],

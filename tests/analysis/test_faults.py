@@ -7,7 +7,7 @@ import pytest
 from analysis.making import Schedule
 from tracepoint.analysis import analyse_faults
 from tracepoint.analysis.distribution import Bounds
-from tracepoint.analysis.faults.machine import FaultOutcome
+from tracepoint.analysis.faults.machine import FaultOutcome, no_faults
 from tracepoint.analysis.sections import Choice
 from tracepoint.analysis.text import report_lines
 from tracepoint.errors import TracepointError
@@ -47,6 +47,11 @@ def analyse(analyse_made):
 
 def outcomes(report):
     return [row["outcome"] for row in report.page_fault]
+
+
+def regions(report):
+    """The region of each fault."""
+    return [report.machine.known_regions[at] for at in report.parts.all_rows(no_faults()).region]
 
 
 def test_a_fault_ends_where_the_handler_returns(analyse):
@@ -162,10 +167,11 @@ def test_a_region_is_a_mapping_where_its_call_was_recorded(analyse):
     made.add(9, 0, "syscalls:sys_exit_brk", {"ret": 0x5002000}, A)
     made.fault(10, A, address=0x5001000)
     report = analyse(made)
-    kinds = [
-        (region.kind, region.start) for region in map(report.machine.region_at, range(len(report.machine.ts)))
+    assert [(region.kind, region.start) for region in regions(report)] == [
+        ("anonymous", start),
+        ("2 MiB", start),
+        ("heap", 0x5000000),
     ]
-    assert kinds == [("anonymous", start), ("2 MiB", start), ("heap", 0x5000000)]
     assert [(row["pid"], row["n_tasks"]) for row in report.facts["processes"]] == [(A, 2)]
 
 
@@ -179,7 +185,7 @@ def test_a_program_that_begins_has_other_mappings(analyse):
     made.fault(6, B)
     made.fault(7, A)
     report = analyse(made)
-    assert [region.kind for region in map(report.machine.region_at, range(len(report.machine.ts)))] == [
+    assert [region.kind for region in regions(report)] == [
         "anonymous",
         "2 MiB",
         "anonymous",
@@ -216,7 +222,7 @@ def test_after_a_loss_nobody_knows_what_is_mapped_and_which_reads_are_of_a_fault
     read_and_wait(made, 10, A)
     made.fault(20, A)
     report = analyse(made)
-    assert [region.kind for region in map(report.machine.region_at, range(len(report.machine.ts)))] == [
+    assert [region.kind for region in regions(report)] == [
         "anonymous",
         "2 MiB",
     ]

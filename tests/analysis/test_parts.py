@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracepoint as tp
-from analysis import test_latency, test_losses, test_syscalls
+from analysis import test_faults, test_latency, test_losses, test_syscalls
 from analysis.losing import US, Record, schedule_of
 from effort import examples
 from tracepoint.analysis import parts, sums
@@ -42,6 +42,23 @@ def memory(rng, _n_cpus, n):
         if rng.random() < 0.05:
             values = {"pfn": 64 * rng.randrange(30) + rng.randrange(4), "order": rng.randrange(2)}
             yield record._replace(event="kmem:mm_page_free", values=values)
+
+
+def faults(rng, _n_cpus, n):
+    """Faults of programs and of the kernel, with mappings, some of which children and programs get."""
+    for record in test_losses.faults(rng, n):
+        is_of_kernel = record.event == test_faults.USER and rng.random() < 0.2
+        yield record._replace(event=test_faults.KERNEL) if is_of_kernel else record
+        if rng.random() < 0.05:
+            parent, child = rng.sample(test_losses.TASKS, 2)
+            values = {"parent_pid": parent, "child_pid": child, "pid": child}
+            event = rng.choice(["sched:sched_process_fork", "sched:sched_process_exec"])
+            yield record._replace(event=event, values=values)
+
+
+def faults_alone(rng, n_cpus, n):
+    """Faults without anything else."""
+    return (one for one in faults(rng, n_cpus, n) if one.event in (test_faults.USER, test_faults.KERNEL))
 
 
 def softirqs(rng, n_cpus, n):
@@ -90,6 +107,8 @@ def between(begin, end, key, order):
 #: What makes records of each analysis that reads in parts, and the options that it needs; the name of the
 #: analysis is the first word.
 MAKERS = {
+    "faults": (faults, {}),
+    "faults alone": (faults_alone, {}),
     "memory": (memory, {}),
     "syscalls": (syscalls, {}),
     "irq": (interrupts, {}),
@@ -111,7 +130,9 @@ def made_of(rng, analysis, n_cpus, n):
     # What a CPU loses at its end no page says.
     last = {record.cpu: place for place, record in enumerate(records)}.values()
     lost = {place for place in range(len(records)) if place not in last and rng.random() < 0.05}
-    return schedule_of(records, lost if rng.random() < 0.8 else frozenset()), records[-1].us
+    made = schedule_of(records, lost if rng.random() < 0.8 else frozenset())
+    made.kallsyms, made.saved_tgids = test_faults.SYMBOLS, "10 10\n11 10\n12 12\n"
+    return made, records[-1].us
 
 
 def windows_at(rng, stop):

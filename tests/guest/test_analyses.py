@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -11,7 +12,7 @@ from control.packing import python_files
 from guest.conftest import kernel_or_skip
 from guest.pages import bring
 from tracepoint.analysis import analyse_faults, analyse_memory, analyse_swap, analyse_traps
-from tracepoint.analysis.faults.machine import FaultOutcome
+from tracepoint.analysis.faults.machine import FaultOutcome, no_faults
 from tracepoint.analysis.traps.vectors import code_name, signal_name
 from tracepoint.lab.guest import machine as lab_guest
 
@@ -84,15 +85,15 @@ def test_faults_are_those_that_processes_count(record, show_figure):
     trace, said, _ = record(events, f"faults -n 64 -f /mnt/file {KINDS}")
     report = analyse_faults(trace)
     assert report.coverage.is_complete
-    machine, counted = report.machine, programs(said)
+    rows, counted = report.parts.all_rows(no_faults()), programs(said)
+    regions = [report.machine.known_regions[at] for at in rows.region]
     assert set(counted) == set(KINDS.split())
     for kind, own in counted.items():
         # The child begins and ends with faults that it does not count: only those of its mapping are compared.
-        rows = [row for row, tid in enumerate(machine.tid) if tid == own["pid"]]
-        regions = {machine.region_at(row) for row in rows if _is_target(machine.region_at(row).kind, kind)}
-        sizes = {region: sum(machine.region_at(row) == region for row in rows) for region in regions}
+        found = [(regions[row], rows.outcome[row]) for row, tid in enumerate(rows.tid) if tid == own["pid"]]
+        sizes = Counter(region for region, _ in found if _is_target(region.kind, kind))
         region = max(sizes, key=sizes.get)
-        inside = [machine.outcome[row] for row in rows if machine.region_at(row) == region]
+        inside = [outcome for where, outcome in found if where == region]
         found = (
             inside.count(FaultOutcome.MINOR),
             inside.count(FaultOutcome.MAJOR),

@@ -28,32 +28,13 @@ def most_common(counts: Mapping[C, int], key: Callable[[C], K]) -> list[tuple[K,
     return found.most_common()
 
 
-class Grouping:
-    """The rows of the chosen tasks and CPUs, of columns with the task and the CPU of each row."""
+class ChosenFigures:
+    """Counts and sums of what is chosen of a report, as figures: with their bounds, or by time."""
 
-    def __init__(
-        self, records: AnalysisRecords, choice: Choice, tids: Sequence[int], cpus: Sequence[int]
-    ) -> None:
+    def __init__(self, records: AnalysisRecords, choice: Choice) -> None:
         self.records = records
         self.choice = choice
-        self.rows: Sequence[int] = range(len(tids))
-        if choice.cpus is not None or choice.tasks:
-            chosen = choice.chosen(tids, cpus, records.names)
-            self.rows = [row for row, is_chosen in enumerate(chosen) if is_chosen]
         self._seconds = records.coverage.duration / 1e9 or 1.0
-
-    def by(self, key: Callable[[int], K]) -> list[tuple[K, int]]:
-        """Return how many rows have each key, the most first."""
-        return Counter(map(key, self.rows)).most_common()
-
-    def counts(self, *columns: Sequence[int]) -> Counter[tuple[int, ...]]:
-        """Return how many rows have each combination of the numbers of columns, in the order of the rows.
-
-        There are few of them among millions of rows, so what is asked of each is asked of these.
-        """
-        if isinstance(self.rows, range):
-            return Counter(zip(*columns, strict=True))
-        return Counter(zip(*(map(column.__getitem__, self.rows) for column in columns), strict=True))
 
     def rate(self, n: int) -> float:
         """Return how often something happened in a second of the trace."""
@@ -66,3 +47,20 @@ class Grouping:
     def at_least(self, n: int) -> Bounds:
         """Return a sum of sizes or times with its bounds."""
         return self.records.coverage.at_least(n)
+
+
+class Grouping(ChosenFigures):
+    """The rows of the chosen tasks and CPUs, of columns with the task and the CPU of each row."""
+
+    def __init__(
+        self, records: AnalysisRecords, choice: Choice, tids: Sequence[int], cpus: Sequence[int]
+    ) -> None:
+        super().__init__(records, choice)
+        self.rows: Sequence[int] = range(len(tids))
+        if choice.cpus is not None or choice.tasks:
+            chosen = choice.chosen(tids, cpus, records.names)
+            self.rows = [row for row, is_chosen in enumerate(chosen) if is_chosen]
+
+    def by(self, key: Callable[[int], K]) -> list[tuple[K, int]]:
+        """Return how many rows have each key, the most first."""
+        return Counter(map(key, self.rows)).most_common()

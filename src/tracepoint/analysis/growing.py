@@ -116,6 +116,8 @@ def join_rows(parts: Sequence[ClosedPart[Rows]], empty: Rows) -> Rows:
     for at, column in enumerate(empty):
         whole = array(column.typecode)
         for part in parts:
-            whole += part.rows[at]
+            own = part.rows[at]
+            # Those that nothing changed are the columns of the records.
+            whole += own if isinstance(own, array) else array(column.typecode, own)
         columns.append(array(column.typecode, map(whole.__getitem__, order)))
     return type(empty)(*columns)

@@ -13,7 +13,7 @@ from tracepoint.analysis.spans import OPEN, hiding_of
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from tracepoint.analysis.coverage import Coverage
@@ -83,9 +83,15 @@ class KeyCounts(Generic[Key]):
         for key, number in _first_of(keys, numbers).items():
             self._first[key] = min(number, self._first.get(key, number))
 
+    def add_in_order(self, keys: Iterable[Key]) -> None:
+        """Add the keys of rows that come by their numbers, as all before did."""
+        self._counts.update(keys)
+
     @property
     def counts(self) -> Mapping[Key, int]:
         """How many rows have each key, those of which rows began first before others."""
+        if not self._first:
+            return self._counts
         return {key: self._counts[key] for key in sorted(self._counts, key=self._first.__getitem__)}
 
     def most_common(self) -> list[tuple[Key, int]]:
@@ -168,6 +174,28 @@ class SampleSums(Generic[Key]):
         made = {group: hiding.samples(own, self._n_cut[group]) for group, own in values.items()}
         first = self._first
         return dict(sorted(made.items(), key=lambda one: (-one[1].total, first[one[0]])))
+
+    def joined(self, hiding: Hiding, groups: Collection[Key] = ()) -> Samples:
+        """Return the times of some groups as one; without any, those of all.
+
+        >>> from tracepoint.analysis.spans import Hiding
+        >>> sums = SampleSums()
+        >>> sums.add(["read", "write", "read"], [5, 30, 7], (), range(3))
+        >>> list(sums.joined(Hiding(0, 0)).values), list(sums.joined(Hiding(0, 0), ["read"]).values)
+        ([5, 7, 30], [5, 7])
+        """
+        if self._folded:
+            self._fold()
+            whole = Histogram()
+            for group, own in self._folded.items():
+                if not groups or group in groups:
+                    whole.add(own)
+            return hiding.samples(whole)
+        values = array("q")
+        for group, exact in self._exact.items():
+            if not groups or group in groups:
+                values += exact
+        return hiding.samples(values)
 
 
 class LongestRows(Generic[Row]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.faults.machine import FaultColumns, FaultMachine
@@ -14,8 +16,10 @@ from tracepoint.decode.numbers import numbers_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tracepoint.analysis.faults.machine import FaultRows
+    from tracepoint.analysis.growing import ClosedPart
     from tracepoint.analysis.probes import Probe
-    from tracepoint.analysis.records import Take
+    from tracepoint.analysis.records import RecordPart, Take
     from tracepoint.decode.trace import Trace
 
 _FAULTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
@@ -25,58 +29,107 @@ _GRAPH_FIELDS = Fields(("common_pid", "func"), ("retval",))
 _WITHOUT_TRAP = ("faultin_page", "__get_user_pages", "fixup_user_fault", "hmm_vma_fault")
 # TASK_UNINTERRUPTIBLE in include/linux/sched.h.
 _SLEEPS = 2
+# The names that recorders run under.
+_RECORDERS = frozenset(("tracepoint", "trace-cmd", "perf", "lttng-consumerd", "bpftrace"))
 
 
-def read_faults(trace: Trace) -> tuple[AnalysisRecords, FaultMachine, list[str]]:
-    """Return the records, the faults, and which events say how faults ended."""
-    probes = [probe for probe in find_probes(trace, (HANDLER,)) if probe.is_return]
-    has_graph = not probes and trace.events.get(_GRAPH, 0) > 0
-    ends = {probe.event: Fields(("common_pid",), ("__probe_ret_ip", *probe.fields)) for probe in probes[:1]}
-    if has_graph:
-        ends[_GRAPH] = _GRAPH_FIELDS
-    needs = (*NEEDS, *(Need({name: fields}, "ends of faults") for name, fields in ends.items()))
-    if not ends:
-        needs = (
-            *needs,
-            Need({f"kprobes:{HANDLER}": Fields()}, "how long faults took, exact minor and major"),
-        )
-    records = AnalysisRecords(trace, "faults", needs)
-    machine = FaultMachine(records.coverage.gaps, records.processes)
-    machine.take(_columns(records))
-    takes = _mapping_takes(records, machine) | _wait_takes(records, machine)
-    if probes:
-        takes[probes[0].event] = _probe_take(records, machine, probes[0])
-    elif has_graph:
-        takes[_GRAPH] = _graph_take(records, machine)
-    # Faults alone, without losses, have no state: they are counted as they are.
-    if machine.has_losses or takes.keys() & records.recorded:
-        for name in _FAULTS:
-            if name in records:
-                takes[name] = lambda _row, ts, cpu: machine.fault(ts, cpu)
-        records.run(takes)
-    machine.finish(records.coverage.stop)
-    return records, machine, list(ends)
+class FaultReader:
+    """Reads the faults of a recording, as often as they are asked for.
+
+    `records` are those that they are read from, `ends` the events that say how faults ended; `machine` counts
+    what it found the last time, and has the names of regions.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        probes = [probe for probe in find_probes(trace, (HANDLER,)) if probe.is_return]
+        self._probe = probes[0] if probes else None
+        self._has_graph = not probes and trace.events.get(_GRAPH, 0) > 0
+        ends = {
+            probe.event: Fields(("common_pid",), ("__probe_ret_ip", *probe.fields)) for probe in probes[:1]
+        }
+        if self._has_graph:
+            ends[_GRAPH] = _GRAPH_FIELDS
+        needs = (*NEEDS, *(Need({name: fields}, "ends of faults") for name, fields in ends.items()))
+        if not ends:
+            needs = (
+                *needs,
+                Need({f"kprobes:{HANDLER}": Fields()}, "how long faults took, exact minor and major"),
+            )
+        self.records = AnalysisRecords(trace, "faults", needs)
+        self.ends = list(ends)
+        self.machine = FaultMachine({}, {})
+        self._recorders = {tid for tid, name in self.records.names.items() if name in _RECORDERS}
+        #: How many faults there are of tasks that recorded, by their id.
+        self.n_by_recorders: Counter[int] = Counter()
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether all rows come by their numbers, those of parts one after the other."""
+        return self._are_alone or self.records.n_parts == 1
+
+    @property
+    def shares_columns(self) -> bool:
+        """Whether rows are columns of the records, all of which stay."""
+        return self._are_alone and self.records.n_parts == 1
+
+    @cached_property
+    def _are_alone(self) -> bool:
+        """Whether faults have no state: without losses and other records, they are counted as they are."""
+        records = self.records
+        return not records.coverage.gaps and records.recorded <= set(_FAULTS)
+
+    def read(self, take: Callable[[ClosedPart[FaultRows]], object]) -> None:
+        """Give the faults to `take`, part by part."""
+        records = self.records
+        machine = self.machine = FaultMachine(records.coverage.gaps, records.processes)
+        by_recorders = self.n_by_recorders = Counter()
+
+        def close(closed: ClosedPart[FaultRows]) -> None:
+            # Looked up now: a report is used after its recording was closed.
+            for ip in set(closed.rows.ip):
+                records.function(ip)
+            if self._recorders:
+                by_recorders.update(filter(self._recorders.__contains__, closed.rows.tid))
+            take(closed)
+
+        if self._are_alone:
+            for part in records.read_parts():
+                close(machine.take_alone(_columns(part)))
+            return
+        records.run_parts(lambda part: self._takes(part, machine), lambda: close(machine.closed()))
+        close(machine.finish(records.coverage.stop))
+
+    def _takes(self, part: RecordPart, machine: FaultMachine) -> dict[str, Take]:
+        machine.take(_columns(part))
+        takes = _mapping_takes(part, machine) | _wait_takes(part, machine)
+        if self._probe is not None:
+            takes[self._probe.event] = _probe_take(part, machine, self._probe, self.records.function)
+        elif self._has_graph:
+            takes[_GRAPH] = _graph_take(part, machine, self.records.function)
+        return takes | {
+            name: lambda _row, ts, cpu: machine.fault(ts, cpu) for name in _FAULTS if name in part
+        }
 
 
-def _columns(records: AnalysisRecords) -> FaultColumns:
-    events = [name for name in _FAULTS if name in records]
-    rows = records.rows_of(*events)
+def _columns(part: RecordPart) -> FaultColumns:
+    events = [name for name in _FAULTS if name in part]
+    rows = part.rows_of(*events)
     pid, address, ip, code = (
-        records.gathered(rows, field, events) for field in ("common_pid", "address", "ip", "error_code")
+        part.gathered(rows, field, events) for field in ("common_pid", "address", "ip", "error_code")
     )
-    times, cpus, types = records.times, records.cpus, records.types.numbers
+    times, cpus, types = part.times, part.cpus, part.types.numbers
     if not isinstance(rows, range):
         times = numbers_of(map(times.__getitem__, rows), "q")
         cpus = numbers_of(map(cpus.__getitem__, rows), "i")
-    kernel = {number for number, name in records.table.events.items() if name == "page_fault_kernel"}
+    kernel = {number for number, name in part.table.events.items() if name == "page_fault_kernel"}
     is_kernel = numbers_of(map(kernel.__contains__, map(types.__getitem__, rows)), "b")
     return FaultColumns(times, cpus, pid, address, ip, code, is_kernel)
 
 
-def _wait_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, Take]:
+def _wait_takes(part: RecordPart, machine: FaultMachine) -> dict[str, Take]:
     found: dict[str, Take] = {}
-    if "sched:sched_switch" in records:
-        prev, state = records.numbers("sched:sched_switch", "prev_pid", "prev_state")
+    if "sched:sched_switch" in part:
+        prev, state = part.numbers("sched:sched_switch", "prev_pid", "prev_state")
 
         def switch(row: int, ts: int, _cpu: int) -> None:
             if state[row] & _SLEEPS:
@@ -84,17 +137,17 @@ def _wait_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, Ta
 
         found["sched:sched_switch"] = switch
     for name in ("block:block_bio_queue", "block:block_rq_issue"):
-        if name in records:
-            found[name] = _block_take(records, machine, name)
+        if name in part:
+            found[name] = _block_take(part, machine, name)
             break
-    if "raw_syscalls:sys_enter" in records:
-        pid = records.column("raw_syscalls:sys_enter", "common_pid").numbers
+    if "raw_syscalls:sys_enter" in part:
+        pid = part.column("raw_syscalls:sys_enter", "common_pid").numbers
         found["raw_syscalls:sys_enter"] = lambda row, _ts, _cpu: machine.leave(pid[row])
     return found
 
 
-def _block_take(records: AnalysisRecords, machine: FaultMachine, name: str) -> Take:
-    pid, flags = records.column(name, "common_pid").numbers, records.column(name, "rwbs")
+def _block_take(part: RecordPart, machine: FaultMachine, name: str) -> Take:
+    pid, flags = part.column(name, "common_pid").numbers, part.column(name, "rwbs")
     reads = [word.lstrip("F").startswith("R") for word in flags.words]
     index = flags.numbers
 
@@ -105,7 +158,7 @@ def _block_take(records: AnalysisRecords, machine: FaultMachine, name: str) -> T
     return take
 
 
-def _mapping_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, Take]:
+def _mapping_takes(part: RecordPart, machine: FaultMachine) -> dict[str, Take]:
     spaces, process_of = machine.spaces, machine.process_of
     makers: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         "syscalls:sys_enter_mmap": (spaces.ask, ("common_pid", "len", "flags", "fd")),
@@ -124,9 +177,9 @@ def _mapping_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str,
         ),
     }  # fmt: skip
     return {
-        event: _call(machine, function, *records.numbers(event, *fields))
+        event: _call(machine, function, *part.numbers(event, *fields))
         for event, (function, fields) in makers.items()
-        if event in records
+        if event in part
     }
 
 
@@ -138,11 +191,10 @@ def _call(machine: FaultMachine, function: Callable[..., None], *columns: memory
     return take
 
 
-def _probe_take(records: AnalysisRecords, machine: FaultMachine, probe: Probe) -> Take:
-    pid = records.column(probe.event, "common_pid").numbers
-    result = None if probe.result is None else records.column(probe.event, probe.result).numbers
-    callers = records.optional(probe.event, "__probe_ret_ip")
-    find = records.function
+def _probe_take(part: RecordPart, machine: FaultMachine, probe: Probe, find: Callable[[int], str]) -> Take:
+    pid = part.column(probe.event, "common_pid").numbers
+    result = None if probe.result is None else part.column(probe.event, probe.result).numbers
+    callers = part.optional(probe.event, "__probe_ret_ip")
 
     def take(row: int, ts: int, _cpu: int) -> None:
         is_trap = callers is None or find(callers[row]) not in _WITHOUT_TRAP
@@ -151,10 +203,9 @@ def _probe_take(records: AnalysisRecords, machine: FaultMachine, probe: Probe) -
     return take
 
 
-def _graph_take(records: AnalysisRecords, machine: FaultMachine) -> Take:
-    function, pid = records.numbers(_GRAPH, "func", "common_pid")
-    result = records.optional(_GRAPH, "retval")
-    find = records.function
+def _graph_take(part: RecordPart, machine: FaultMachine, find: Callable[[int], str]) -> Take:
+    function, pid = part.numbers(_GRAPH, "func", "common_pid")
+    result = part.optional(_GRAPH, "retval")
 
     def take(row: int, ts: int, _cpu: int) -> None:
         if find(function[row]) == HANDLER:

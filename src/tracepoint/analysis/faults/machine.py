@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from enum import IntEnum
-from typing import TYPE_CHECKING
+from enum import IntEnum, IntFlag
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.faults.mappings import AddressSpaces, blocks_of, region_of, region_of_block
+from tracepoint.analysis.growing import ClosedPart, GrowingRows
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
+from tracepoint.analysis.spans import OPEN
+from tracepoint.decode.numbers import numbers_of
 from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MIN_TIME
 
@@ -17,8 +20,7 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.coverage import Gap
     from tracepoint.analysis.faults.mappings import MappedRegion
-
-OPEN = -1
+    from tracepoint.analysis.pairs import Pairs
 
 
 class FaultCode(IntEnum):
@@ -66,16 +68,50 @@ class Waiting(IntEnum):
     SLEPT = 2
 
 
+class Doubt(IntFlag):
+    """What losses hide of a fault: its end, whether it read and waited, and what was mapped where it was."""
+
+    CUT = 1
+    WAIT = 2
+    REGION = 4
+
+
 class FaultColumns(NamedTuple):
     """What is recorded of faults, by time; the processor gives the address, instruction and error code."""
 
-    ts: Sequence[int] = ()
-    cpu: Sequence[int] = ()
-    tid: Sequence[int] = ()
-    address: Sequence[int] = ()
-    ip: Sequence[int] = ()
-    code: Sequence[int] = ()
-    is_kernel: Sequence[int] = ()
+    ts: Sequence[int]
+    cpu: Sequence[int]
+    tid: Sequence[int]
+    address: Sequence[int]
+    ip: Sequence[int]
+    code: Sequence[int]
+    is_kernel: Sequence[int]
+
+
+class FaultRows(NamedTuple):
+    """Faults by time: what is recorded of them, how long they took in ns, and what they were.
+
+    `dur` is OPEN (-1) where that is not known, `region` is the number of one of `known_regions`, and `doubt`
+    has bits of `Doubt`.
+    """
+
+    ts: Sequence[int]
+    cpu: Sequence[int]
+    tid: Sequence[int]
+    address: Sequence[int]
+    ip: Sequence[int]
+    code: Sequence[int]
+    is_kernel: Sequence[int]
+    dur: array[int]
+    region: array[int]
+    outcome: array[int]
+    waiting: array[int]
+    doubt: array[int]
+
+
+def no_faults() -> FaultRows:
+    """Return no rows."""
+    return FaultRows(*(array(code) for code in "qiiQQQbqibbb"))
 
 
 def access_of(code: int) -> str:
@@ -103,31 +139,32 @@ def cause_of(code: int) -> str:
 
 
 class FaultMachine:
-    """Takes records by time; its columns have a row for each fault.
+    """Takes records by time; what no record can change any more is handed over on the way.
 
     `processes` are the processes of tasks where they are known; a task without one is its own.
     """
 
     def __init__(self, gaps: Mapping[int, Sequence[Gap]], processes: Mapping[int, int]) -> None:
-        self.ts, self.cpu, self.tid, self.address, self.ip, self.code, self.is_kernel = FaultColumns()
-        self.dur, self.process, self.region = array("q"), array("i"), array("i")
-        self.outcome, self.waiting = array("b"), array("b")
+        #: How many faults there are.
+        self.n = 0
         # Of equal regions one object is kept: there are few of them, and millions of faults.
         self.known_regions: list[MappedRegion] = []
         self._places: dict[MappedRegion, int] = {}
         self.spaces = AddressSpaces()
-        self._n_begun = 0
+        self._rows = GrowingRows(no_faults())
+        # The number of the fault that begins next.
+        self._next = 0
         #: Faults that get_user_pages() and its like made, without a trap.
         self.n_without_trap = 0
         #: Ends whose fault was not recorded, or lies before a loss.
         self.n_orphans = 0
-        #: Faults whose end a loss hides, and those of which it hides whether they read and waited.
-        self.cut: frozenset[int] = frozenset()
-        self.unsure: set[int] = set()
+        #: How many faults have an end that a loss hides, and the first begin of them in ns, none without any.
+        self.n_cut = 0
+        self.first_cut: list[int] = []
         self._processes = processes
         self._pairs = PairMachine(Order.LAST, gaps=gaps)
         self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
-        self._next_gap = self._gaps.first_after(MIN_TIME)
+        self._first_gap = self._next_gap = self._gaps.first_after(MIN_TIME)
         # Of each task: whether a try of its fault was a major one, and whether there was one at all.
         self._tries: dict[int, bool] = {}
         self._last: dict[int, int] = {}
@@ -136,16 +173,30 @@ class FaultMachine:
         """Return the process of a task, the task itself where it is not known."""
         return self._processes.get(tid, tid)
 
-    def take(self, faults: FaultColumns) -> None:
-        """Take all faults of a recording, of which none has begun."""
+    def processes_of(self, tids: Sequence[int]) -> Sequence[int]:
+        """Return the processes of tasks."""
+        return array("i", map(self.process_of, tids)) if self._processes else tids
+
+    def _made(self, faults: FaultColumns) -> FaultRows:
+        """Return faults of which nothing else is known."""
         n = len(faults.ts)
-        self.ts, self.cpu, self.tid, self.address, self.ip, self.code, self.is_kernel = faults
-        self.dur = array("q", [OPEN]) * n
-        self.process = array("i", map(self.process_of, faults.tid) if self._processes else faults.tid)
-        self.outcome, self.waiting = array("b", bytes(n)), array("b", bytes(n))
+        self.n += n
         blocks = blocks_of(faults.address)
         places = {block: self._place_of(region_of_block(block)) for block in dict.fromkeys(blocks)}
-        self.region = array("i", map(places.__getitem__, blocks))
+        region = array("i", map(places.__getitem__, blocks))
+        outcome, waiting, doubt = (array("b", bytes(n)) for _ in range(3))
+        return FaultRows(*faults, array("q", [OPEN]) * n, region, outcome, waiting, doubt)
+
+    def take_alone(self, faults: FaultColumns) -> ClosedPart[FaultRows]:
+        """Hand over faults of a recording that has nothing else, and no losses: nothing changes them."""
+        first, rows = self.n, self._made(faults)
+        return ClosedPart(range(first, self.n), rows)
+
+    def take(self, faults: FaultColumns) -> None:
+        """Take the faults of a part of a recording, none of which has begun."""
+        columns: Any = self._rows.columns
+        for column, values in zip(columns, self._made(faults), strict=True):
+            column.frombytes(numbers_of(values, column.typecode).cast("B"))
 
     def _place_of(self, region: MappedRegion) -> int:
         at = self._places.setdefault(region, len(self.known_regions))
@@ -156,13 +207,17 @@ class FaultMachine:
     def fault(self, ts: int, cpu: int) -> None:
         """The next fault begins."""
         self.follow(ts)
-        at = self._n_begun
-        self._n_begun += 1
-        tid = self.tid[at]
-        self.region[at] = self._place_of(self.spaces.find(self.process[at], self.address[at]))
-        self._pairs.begin(tid, at, ts, cpu)
+        number = self._next
+        self._next += 1
+        rows, at = self._rows.columns, self._rows.place(number)
+        tid, address = rows.tid[at], rows.address[at]
+        region = self.spaces.find(self.process_of(tid), address)
+        rows.region[at] = self._place_of(region)
+        if self._first_gap is not None and ts > self._first_gap[0] and region == region_of(address):
+            rows.doubt[at] = Doubt.REGION
+        self._pairs.begin(tid, number, ts, cpu)
         self._tries.pop(tid, None)
-        self._last[tid] = at
+        self._last[tid] = number
 
     def handled(self, ts: int, tid: int, result: int | None, is_trap: bool) -> None:
         """handle_mm_fault() returned `result` to a task; None: what is not known."""
@@ -172,14 +227,15 @@ class FaultMachine:
         if result is not None and result & FaultResult.RETRY:
             self._tries[tid] = self._tries.get(tid, False) or bool(result & FaultResult.MAJOR)
             return
-        at = self._pairs.end(tid, NO_ROW, ts)
-        if at == NO_ROW:
+        number = self._pairs.end(tid, NO_ROW, ts)
+        if number == NO_ROW:
             self.n_orphans += 1
             return
-        self.dur[at] = ts - self.ts[at]
+        rows, at = self._rows.columns, self._rows.place(number)
+        rows.dur[at] = ts - rows.ts[at]
         self._last.pop(tid, None)
         if result is not None:
-            self.outcome[at] = self._outcome(result, self._tries.pop(tid, None))
+            rows.outcome[at] = self._outcome(result, self._tries.pop(tid, None))
 
     @staticmethod
     def _outcome(result: int, was_major: bool | None) -> FaultOutcome:
@@ -199,14 +255,17 @@ class FaultMachine:
         self._wait(ts, tid, Waiting.READ, Waiting.SLEPT)
 
     def _wait(self, ts: int, tid: int, before: Waiting, after: Waiting) -> None:
-        at = self._last.get(tid)
-        if at is None or self.waiting[at] != before:
+        number = self._last.get(tid)
+        if number is None:
+            return
+        rows, at = self._rows.columns, self._rows.place(number)
+        if rows.waiting[at] != before:
             return
         # What a loss hides may have ended the fault, so that this is of a system call.
-        if self._gaps.is_between(self.ts[at], ts):
-            self.unsure.add(at)
+        if self._gaps.is_between(rows.ts[at], ts):
+            rows.doubt[at] |= Doubt.WAIT
         else:
-            self.waiting[at] = after
+            rows.waiting[at] = after
 
     def follow(self, ts: int) -> None:
         """Forget mappings in and before a loss, in which they may have changed, before a record at `ts`."""
@@ -218,21 +277,25 @@ class FaultMachine:
     @property
     def has_losses(self) -> bool:
         """Whether anything was lost."""
-        return self._gaps.first_after(MIN_TIME) is not None
-
-    def region_at(self, at: int) -> MappedRegion:
-        """Return the region of a fault."""
-        return self.known_regions[self.region[at]]
-
-    def is_region_sure(self, at: int) -> bool:
-        """Whether no loss may hide what is mapped where a fault was."""
-        first = self._gaps.first_after(MIN_TIME)
-        return first is None or self.ts[at] <= first[0] or self.region_at(at) != region_of(self.address[at])
+        return self._first_gap is not None
 
     def leave(self, tid: int) -> None:
         """A task enters a system call: its fault has ended."""
         self._last.pop(tid, None)
 
-    def finish(self, ts: int) -> None:
-        """End at the time of the end of the trace."""
-        self.cut = frozenset(self._pairs.finish(ts).cut)
+    def _settle(self, pairs: Pairs) -> None:
+        rows = self._rows.columns
+        for at in map(self._rows.place, pairs.cut):
+            rows.doubt[at] |= Doubt.CUT
+            self.n_cut += 1
+            self.first_cut = [min([*self.first_cut, rows.ts[at]])]
+
+    def closed(self) -> ClosedPart[FaultRows]:
+        """Hand over the faults that no record can change any more."""
+        self._settle(self._pairs.closed())
+        return self._rows.close({*self._pairs.open_rows, *self._last.values()})
+
+    def finish(self, ts: int) -> ClosedPart[FaultRows]:
+        """Hand over the other faults, at the time of the end of the trace."""
+        self._settle(self._pairs.finish(ts))
+        return self._rows.finish()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.faults.build import read_faults
-from tracepoint.analysis.faults.machine import OPEN, FaultOutcome
+from tracepoint.analysis.faults.build import FaultReader
+from tracepoint.analysis.faults.machine import FaultOutcome, FaultRows, no_faults
 from tracepoint.analysis.faults.sections import (
-    FaultCounts,
     kind_section,
     latency_section,
     outcome_section,
@@ -18,28 +16,26 @@ from tracepoint.analysis.faults.sections import (
     region_section,
     task_section,
 )
-from tracepoint.analysis.grouping import Grouping
-from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.spans import samples_of, span_columns
+from tracepoint.analysis.faults.sums import FaultSums
+from tracepoint.analysis.grouping import ChosenFigures
+from tracepoint.analysis.parts import PartedReport, SummedParts
+from tracepoint.analysis.report import ALL
+from tracepoint.analysis.sections import Choice
+from tracepoint.analysis.spans import hiding_of, span_columns
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
-    from tracepoint.analysis.faults.machine import FaultMachine
-    from tracepoint.analysis.records import AnalysisRecords
-    from tracepoint.analysis.sections import Choice, Section
+    from tracepoint.analysis.distribution import Samples
+    from tracepoint.analysis.sections import Section
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
-# The names that recorders run under.
-_RECORDERS = frozenset(("tracepoint", "trace-cmd", "perf", "lttng-consumerd", "bpftrace"))
 
-
-class FaultReport(Report):
+class FaultReport(PartedReport[FaultRows, FaultSums]):
     """The page faults of a trace; `analyse_faults` makes it.
 
     `page_fault` is a table with a row for each; `dur` is -1 where its end was not recorded.
@@ -47,15 +43,17 @@ class FaultReport(Report):
 
     name = "faults"
 
-    def __init__(self, records: AnalysisRecords, machine: FaultMachine, ends: Sequence[str]) -> None:
-        super().__init__(records.coverage, records.missing)
-        self.records = records
-        self.machine = machine
+    def __init__(self, reader: FaultReader) -> None:
+        self._reader = reader
+        records = self.records = reader.records
+        parts = SummedParts(
+            reader.read, lambda choice: FaultSums(reader, choice), keeps_all=reader.shares_columns
+        )
+        super().__init__(records.coverage, records.missing, parts)
+        #: Counts of what was found, and the regions of faults.
+        self.machine = reader.machine
         #: The events that say how faults ended.
-        self.ends = ends
-        # Looked up now: a report is used after its recording was closed.
-        for ip in set(machine.ip):
-            records.function(ip)
+        self.ends = reader.ends
         #: Whether mappings were recorded.
         self.has_mappings = bool({"syscalls:sys_exit_mmap", "syscalls:sys_exit_brk"} & records.recorded)
         #: Whether it was recorded which tasks read blocks and waited.
@@ -65,7 +63,7 @@ class FaultReport(Report):
         self._has_copies = any(map(self._copies, records.trace.events))
 
     def __repr__(self) -> str:
-        return f"<FaultReport of {len(self.machine.ts):,} page faults, {self.coverage.duration / 1e9:.6f} s>"
+        return f"<FaultReport of {self.machine.n:,} page faults, {self.coverage.duration / 1e9:.6f} s>"
 
     @property
     def tables(self) -> dict[str, ColumnTable]:
@@ -75,50 +73,46 @@ class FaultReport(Report):
     @cached_property
     def page_fault(self) -> ColumnTable:
         """The page faults by time; `process` is the task where its process was not recorded."""
-        machine = self.machine
+        return self.tables_of(lambda: self.parts.all_rows(no_faults()))["page_fault"]
+
+    def tables_of(self, rows: Callable[[], FaultRows]) -> dict[str, ColumnTable]:
+        """Return the table `page_fault` of some faults."""
+        return {"page_fault": ColumnTable("page_fault", lambda: self._columns(rows()))}
+
+    def _columns(self, rows: FaultRows) -> list[Column]:
         names = [outcome.name.lower().encode() for outcome in FaultOutcome]
+        return [
+            *span_columns(rows.ts, rows.dur, rows.cpu, rows.tid),
+            number_column("process", self.machine.processes_of(rows.tid), "i"),
+            number_column("address", rows.address, "Q"),
+            number_column("ip", rows.ip, "Q"),
+            number_column("error_code", rows.code, "Q"),
+            number_column("is_kernel", rows.is_kernel, "b"),
+            text_column("outcome", rows.outcome, names),
+        ]
 
-        def columns() -> list[Column]:
-            return [
-                *span_columns(machine.ts, machine.dur, machine.cpu, machine.tid),
-                number_column("process", machine.process, "i"),
-                number_column("address", machine.address, "Q"),
-                number_column("ip", machine.ip, "Q"),
-                number_column("error_code", machine.code, "Q"),
-                number_column("is_kernel", machine.is_kernel, "b"),
-                text_column("outcome", machine.outcome, names),
-            ]
-
-        return ColumnTable("page_fault", columns)
-
-    def latency(self, *outcomes: FaultOutcome) -> Distribution:
+    def latency(self, *outcomes: FaultOutcome) -> Samples:
         """Return how long faults took in ns, of all or of some outcomes."""
-        return self._latency(self._ended(range(len(self.machine.ts))), *outcomes)
+        return self._latency(self.parts.sums(Choice()), *outcomes)
 
-    def _ended(self, rows: Sequence[int]) -> list[int]:
-        """Return those of rows whose end was recorded."""
-        dur = self.machine.dur
-        return [row for row in rows if dur[row] != OPEN] if self.ends else []
-
-    def _latency(self, rows: Sequence[int], *outcomes: FaultOutcome) -> Distribution:
-        machine = self.machine
-        values = [machine.dur[row] for row in rows if not outcomes or machine.outcome[row] in outcomes]
-        return samples_of(values, self.coverage, [machine.ts[row] for row in machine.cut])
+    def _latency(self, sums: FaultSums, *outcomes: FaultOutcome) -> Samples:
+        hiding = hiding_of(self.coverage, self.machine.first_cut).dropping(self.machine.n_cut)
+        return sums.times.joined(hiding, outcomes)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the faults by kind, outcome, task, process, region and instruction, and their times."""
-        machine = self.machine
-        group = Grouping(self.records, choice, machine.tid, machine.cpu)
-        counts, ended = FaultCounts(group, machine), self._ended(group.rows)
-        times = {outcome.name.lower(): self._latency(ended, outcome) for outcome in FaultOutcome if outcome}
-        times["all"] = self._latency(ended)
+        # How many rows are shown changes no sum.
+        sums, regions = self.parts.sums(choice._replace(most=0)), self.machine.known_regions
+        figures = ChosenFigures(self.records, choice)
+        times = {outcome.name.lower(): self._latency(sums, outcome) for outcome in FaultOutcome if outcome}
+        times["all"] = self._latency(sums)
         return (
-            kind_section(group, machine, counts),
-            outcome_section(group, machine, counts, self.ends, has_waits=self.has_waits),
-            task_section(group, machine, counts, has_ends=bool(self.ends)),
-            process_section(group, counts),
-            region_section(group, machine, counts, has_mappings=self.has_mappings),
-            place_section(group, counts),
+            kind_section(figures, sums, regions),
+            outcome_section(figures, sums, self.ends, has_waits=self.has_waits),
+            task_section(figures, sums, has_ends=bool(self.ends)),
+            process_section(figures, sums),
+            region_section(figures, sums, regions, has_mappings=self.has_mappings),
+            place_section(figures, sums),
             latency_section(times, self.ends),
         )
 
@@ -126,10 +120,8 @@ class FaultReport(Report):
         """Yield what limits the figures: losses, missing events, faults of a recorder."""
         yield from super().notes()
         machine = self.machine
-        n_of_tasks = Counter(machine.tid)
-        own = [tid for tid in n_of_tasks if self.records.names.get(tid) in _RECORDERS]
-        if own:
-            n = sum(map(n_of_tasks.__getitem__, own))
+        if own := self._reader.n_by_recorders:
+            n = sum(own.values())
             yield f"{counted(n, 'fault')} of {', '.join(map(self.records.task, own))}, which recorded"
         if machine.n_without_trap:
             calls = counted(machine.n_without_trap, "fault")
@@ -159,7 +151,7 @@ def analyse_faults(trace: Trace) -> FaultReport:
     >>> report
     <FaultReport of 27 page faults, 0.097791 s>
     """
-    return FaultReport(*read_faults(trace))
+    return FaultReport(FaultReader(trace))
 
 
 analyse = analyse_faults

@@ -246,7 +246,7 @@ def test_a_disk_that_fills_at_the_end_leaves_what_was_there(array, tmp_path, mon
     target.parent.mkdir()
     target.write_bytes(b"old")
 
-    def full(stream, content, compression) -> None:
+    def full(stream, *_, **__) -> None:
         stream.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -288,8 +288,16 @@ def test_without_a_terminal_a_line_comes_at_times():
     assert not StatusLine(Output(stderr=file, verbosity=-1)).is_wanted
 
 
+@pytest.mark.parametrize("compression", ["none", "zlib", "zstd"])
 @pytest.mark.parametrize("has_room", [True, False])
-def test_what_a_file_is_made_of_stays_where_the_disk_has_room(array, files, tmp_path, monkeypatch, has_room):  # noqa: F811
+def test_what_a_file_is_made_of_stays_where_the_disk_has_room(
+    array,  # noqa: F811
+    files,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+    has_room,
+    compression,
+):
     """The folder as it is when a process is killed while it writes the file."""
     left: list[set[str]] = []
 
@@ -299,6 +307,7 @@ def test_what_a_file_is_made_of_stays_where_the_disk_has_room(array, files, tmp_
         if has_room:
             with open_container(folder) as trace:
                 assert sum(1 for buffer in trace.buffers for _ in buffer.records()) == 1030
+                assert trace.kallsyms == files.kallsyms()
                 assert trace.damage == ()
         raise TracepointError("killed")
 
@@ -308,8 +317,9 @@ def test_what_a_file_is_made_of_stays_where_the_disk_has_room(array, files, tmp_
     monkeypatch.setattr("tracepoint.control.part.os.statvfs", lambda _: told)
     monkeypatch.setattr("tracepoint.control.part.write_tracedat", killed)
     with pytest.raises(TracepointError, match="killed"):
-        array.record(tmp_path / "web.dat", 0)
-    assert ("kallsyms" in left[0]) == has_room
+        array.record(tmp_path / "web.dat", 0, compression=compression)
+    kallsyms = "kallsyms" if compression == "none" else f"kallsyms.section.{compression}"
+    assert (kallsyms in left[0]) == has_room
     assert {"cpu0", "cpu1", "trace.dat.part"} <= left[0]
 
 

@@ -15,6 +15,7 @@ from tracefile.making import content_of
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.head import MAGIC
+from tracepoint.tracefile.write import pack_kallsyms
 
 
 def put(folder, name, data):
@@ -58,6 +59,39 @@ def test_pages_with_formats_next_to_them(tmp_path, name, is_big_endian):
         assert trace["tick"]["n"].tolist() == list(range(40))
         assert (trace.clock, trace.damage, trace.file.saved_cmdlines) == ("mono", (), "7 seven\n")
         assert trace.file.is_big_endian == is_big_endian
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "told"),
+    [
+        ("zlib", lambda data: data, ""),
+        ("zlib", lambda data: data[:-9], "kallsyms.section.zlib: a section of"),
+        (
+            "zlib",
+            lambda data: data[:8] + b"?" + data[9:],
+            "kallsyms.section.zlib: compressed data is damaged",
+        ),
+        ("zlib", lambda _: b"", "kallsyms.section.zlib: a number of 4 bytes"),
+        (
+            "zlib",
+            lambda data: data[:4] + b"\xff\xff\xff\xff" + data[8:],
+            "a section that grows to 4294967295",
+        ),
+        ("lz4", lambda data: data, "kallsyms.section.lz4: compressed with 'lz4', which is not"),
+    ],
+)
+def test_kallsyms_as_a_recording_that_was_killed_leaves_them(tmp_path, name, damage, told):
+    content, kallsyms = content_of(n_records=5), "ffffffff81000000 T _text\n"
+    for cpu, data in pages_of(content).items():
+        put(tmp_path, f"cpu{cpu}", data)
+    put_formats(tmp_path, content)
+    section = pack_kallsyms(kallsyms, "zlib", is_big_endian=False)
+    put(tmp_path, f"kallsyms.section.{name}", damage(section))
+    with tp.open_trace(tmp_path) as trace:
+        assert len(trace["tick"]) == 5
+        assert trace.file.kallsyms == ("" if told else kallsyms)
+        assert len(trace.damage) == bool(told)
+        assert told in "".join(map(str, trace.damage))
 
 
 def test_instances_compressed_files_and_a_tar_in_the_folder_above(tmp_path):

@@ -9,7 +9,8 @@ from tracepoint.layout.corefile import LASTING_VARIABLES
 from tracepoint.named import NamedTuple
 from tracepoint.record.layout import PageLayout, read_page_layout
 from tracepoint.tracefile.recording import TraceSettings
-from tracepoint.tracefile.write import clock_text
+from tracepoint.tracefile.sections import PACKED_KALLSYMS
+from tracepoint.tracefile.write import clock_text, pack_kallsyms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,15 +71,18 @@ class RecordedFacts(NamedTuple):
         """The layout of the pages."""
         return read_page_layout(self.header_page, is_big_endian=sys.byteorder == "big")
 
-    def save(self, folder: str, formats: Mapping[str, str]) -> int:
-        """Write them and formats by `system:event` next to the pages of CPUs; return the bytes written.
+    def save(
+        self, folder: str, formats: Mapping[str, str], compression: str = "none", packed_kallsyms: bytes = b""
+    ) -> int:
+        """Write them and formats by `system:event` next to the pages of CPUs; return the bytes of all texts.
 
-        With them the folder is a recording that can be read, should this process be killed.
+        With them the folder is a recording that can be read, should this process be killed.  Kallsyms, nearly
+        all of it, is written as `packed_kallsyms` where there is that: a section of a trace.dat with the name
+        of its `compression` after it.
         """
         texts = {
             "header_page": self.header_page,
             "header_event": self.header_event,
-            "kallsyms": self.kallsyms,
             "printk_formats": self.printk_formats,
             "saved_cmdlines": self.saved_cmdlines,
             "saved_tgids": self.saved_tgids or "",
@@ -92,19 +96,27 @@ class RecordedFacts(NamedTuple):
         files["formats.tar"] = _tar(
             {f"{name}/format": text.encode(errors="surrogateescape") for name, text in named.items()}
         )
+        kallsyms = packed_kallsyms or self.kallsyms.encode(errors="surrogateescape")
+        files[f"{PACKED_KALLSYMS}{compression}" if packed_kallsyms else "kallsyms"] = kallsyms
         for name, data in files.items():
             with open(f"{folder}/{name}", "wb") as stream:
                 stream.write(data)
-        return sum(map(len, files.values()))
+        return sum(map(len, files.values())) - len(kallsyms) + len(self.kallsyms)
 
 
 class Description:
-    """What describes the records of an array: its texts as last read, and formats by `system:event`."""
+    """What describes the records of an array: its texts as last read, and formats by `system:event`.
 
-    def __init__(self, array: ArrayFiles) -> None:
+    `compression` is that of the trace.dat that is made.
+    """
+
+    def __init__(self, array: ArrayFiles, compression: str) -> None:
         self.array = array
+        self.compression = compression
         self.formats: dict[str, str] = {}
         self._known: RecordedFacts | None = None
+        # What was compressed, and what it gave: millions of bytes, for each of the files.
+        self._packed = ("", b"")
 
     @property
     def facts(self) -> RecordedFacts:
@@ -131,8 +143,16 @@ class Description:
                 self.formats[name] = self.array.tracefs.read(f"{folder}/format")
 
     def save(self, folder: str) -> int:
-        """Write everything next to the pages of CPUs; return the bytes written."""
-        return self.facts.save(folder, self.formats)
+        """Write everything next to the pages of CPUs; return the bytes of all texts."""
+        return self.facts.save(folder, self.formats, self.compression, self.packed_kallsyms())
+
+    def packed_kallsyms(self) -> bytes:
+        """Return kallsyms as a compressed section of a trace.dat; empty without compression."""
+        kallsyms = self.facts.kallsyms
+        if self._packed[0] is not kallsyms:
+            is_big = self.facts.layout.is_big_endian
+            self._packed = kallsyms, pack_kallsyms(kallsyms, self.compression, is_big_endian=is_big)
+        return self._packed[1]
 
 
 def _ftrace_formats(array: ArrayFiles) -> tuple[str, ...]:

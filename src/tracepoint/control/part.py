@@ -116,7 +116,7 @@ class RecordedPart:
                 problem = f"{one.error.strerror}; {lost} pages of records were lost with that"
         return problem
 
-    def write(self, description: Description, compression: str) -> str:
+    def write(self, description: Description) -> str:
         """Write the trace.dat into the folder and return its path.
 
         What it is made of stays until it is complete, so that a kill leaves the one or the other, unless the
@@ -131,7 +131,12 @@ class RecordedPart:
         # Not a name of a recording: after a kill the pages beside it are the recording.
         written = f"{self.folder}/trace.dat.part"
         with open(written, "wb") as stream:
-            write_tracedat(stream, self._content(description, is_short), compression=compression)
+            write_tracedat(
+                stream,
+                self._content(description, is_short),
+                compression=description.compression,
+                packed_kallsyms=description.packed_kallsyms(),
+            )
             stream.flush()
             os.fsync(stream.fileno())
         return written

@@ -45,11 +45,12 @@ class Readers:
         target: str,
         *,
         starts: bool,
+        compression: str,
         finished: Callable[[RecordedPart], None] | None = None,
     ) -> None:
         self.array, self.target = array, target
         self.starts, self.goes_on = starts, finished is not None
-        self.description = Description(array)
+        self.description = Description(array, compression)
         self._finished = finished
         self.is_cut = False
         # A reader, or who saves the parts, cannot go on.
@@ -131,16 +132,14 @@ class Readers:
                 self.array.is_on = False
         self.has_stopped = True
 
-    def save(
-        self, part: RecordedPart, target: str, compression: str, check: Callable[[str], None]
-    ) -> Recording:
+    def save(self, part: RecordedPart, target: str, check: Callable[[str], None]) -> Recording:
         """Write a part that is finished as a file, and remove it; `check` may refuse the target."""
         for one in part.cpus:
             if one.error is not None and one.end is not DrainEnd.TARGET:
                 with self._may_be_cut():
                     raise one.error
         self._describe(part)
-        written = part.write(self.description, compression)
+        written = part.write(self.description)
         check(target)
         os.replace(written, target)
         return Recording(target, part.stats(self.is_cut), self.is_cut, part.problem)

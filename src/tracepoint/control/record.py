@@ -52,11 +52,11 @@ def record(
     target = os.fspath(path)
     try:
         check_target(target, replace=replace)
-        with Readers(array, target, starts=starts) as readers:
+        with Readers(array, target, starts=starts, compression=compression) as readers:
             readers.collect(limits, watch)
             part = readers.newest_part
             if limits.newest_ns is not None:
                 part.leave_out_old(limits.newest_ns)
-            return readers.save(part, target, compression, lambda path: check_target(path, replace=replace))
+            return readers.save(part, target, lambda path: check_target(path, replace=replace))
     except OSError as error:
         raise TracepointError(f"{target}: {error.strerror or error}; nothing was saved") from error

@@ -52,9 +52,11 @@ def record_files(
     compressor_named(compression)
     target = os.fspath(path)
     check_target(target, replace=True)
-    saver = _Saver(numbered(target, replace=replace), rotation.n_kept, compression, tell)
+    saver = _Saver(numbered(target, replace=replace), rotation.n_kept, tell)
     try:
-        with Readers(array, target, starts=starts, finished=saver.finished.put) as readers:
+        with Readers(
+            array, target, starts=starts, compression=compression, finished=saver.finished.put
+        ) as readers:
             over = threading.Event()
             threads = [threading.Thread(target=saver.save_all, args=(readers,), daemon=True)]
             if rotation.seconds is not None:
@@ -89,13 +91,11 @@ def _turn(readers: Readers, seconds: float, over: threading.Event) -> None:
 class _Saver:
     """What writes parts that are finished, and removes the oldest files."""
 
-    def __init__(
-        self, names: Iterator[str], n_kept: int, compression: str, tell: Callable[[Recording], None]
-    ) -> None:
+    def __init__(self, names: Iterator[str], n_kept: int, tell: Callable[[Recording], None]) -> None:
         self.saved: list[Recording] = []
         self.finished: queue.SimpleQueue[RecordedPart | None] = queue.SimpleQueue()
         self.error: OSError | TracepointError | None = None
-        self._names, self._n_kept, self._compression, self._tell = names, n_kept, compression, tell
+        self._names, self._n_kept, self._tell = names, n_kept, tell
         self._kept: deque[str] = deque()
 
     def result(self, target: str) -> tuple[Recording, ...]:
@@ -113,7 +113,7 @@ class _Saver:
             while (part := self.finished.get()) is not None:
                 # Where the end comes when a part has just ended, the next one has nothing.
                 if not (part.is_last and self.saved and readers.is_empty(part)):
-                    self._keep(readers.save(part, next(self._names), self._compression, lambda _: None))
+                    self._keep(readers.save(part, next(self._names), lambda _: None))
                 readers.remove(part)
                 readers.make_spare()
         except (OSError, TracepointError) as error:

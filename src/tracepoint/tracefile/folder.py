@@ -10,19 +10,21 @@ import re
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from tracepoint.errors import DecodeError
+from tracepoint.errors import DecodeError, TracepointError
 from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text, read_page_layout
 from tracepoint.record.page import SIZE_MASK
 from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.compression import decompressor_named
 from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
 from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.cpudata import CpuData
-from tracepoint.tracefile.cursor import decode
+from tracepoint.tracefile.cursor import Cursor, decode
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.filebytes import close_bytes, open_bytes
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.pagefiles import PAGE_NAMES, cpu_files, other_recordings, page_folders
 from tracepoint.tracefile.recording import TraceSettings, stats_options, version_option
+from tracepoint.tracefile.sections import PACKED_KALLSYMS, read_packed, read_sized
 from tracepoint.tracefile.tracedat import chosen_clock
 
 if TYPE_CHECKING:
@@ -120,7 +122,7 @@ class FolderTexts:
             formats,
             header_page_text(layout),
             self._text("header_event", "events/header_event") or HEADER_EVENT,
-            self._text("kallsyms", "proc/kallsyms"),
+            self._text("kallsyms", "proc/kallsyms") or self._packed_kallsyms(is_big=layout.is_big_endian),
             self._own_text("printk_formats"),
             self.saved_cmdlines(),
             self._own_text("saved_tgids") or None,
@@ -152,6 +154,24 @@ class FolderTexts:
     def _text(self, *names: str) -> str:
         path = next(self._find(*names), None)
         return "" if path is None else _read_text(path, self._report)
+
+    def _packed_kallsyms(self, *, is_big: bool) -> str:
+        """Return kallsyms from the section of a trace.dat that a recording which was killed has left."""
+        for path in sorted(self._beside[0].glob(f"{PACKED_KALLSYMS}*")):
+            data = open_bytes(path, self._report)
+            try:
+                codec = decompressor_named(path.name.removeprefix(PACKED_KALLSYMS))
+                if codec is not None:
+                    section = read_packed(Cursor(data, big=is_big), codec)
+                    return read_sized(Cursor(section, big=is_big), "kallsyms", is_wide=False)
+            except DecodeError as error:
+                self._report(Damage(None, error.offset or 0, f"{path.name}: {error.reason}"))
+            except TracepointError as error:
+                # A library is missing.
+                self._report(Damage(None, 0, f"{path.name}: {error}"))
+            finally:
+                close_bytes(data)
+        return ""
 
     def _own_text(self, name: str) -> str:
         """Return a text that is of one recording; report where it may be that of another one."""

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import struct
 
+from tracepoint.tracefile.compression import MAX_SECTION
 from tracepoint.tracefile.cursor import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tracepoint.record.page import Buffer
+    from tracepoint.tracefile.compression import Compressor, Decompressor
     from tracepoint.tracefile.cursor import Cursor
 
 _HEADER_PAGE = b"header_page\0"
 _HEADER_EVENT = b"header_event\0"
 FTRACE = "ftrace"
+#: How the file begins that has a compressed section with kallsyms, next to pages; then its compressor.
+PACKED_KALLSYMS = "kallsyms.section."
 _U64_LITTLE, _U64_BIG = struct.Struct("<Q"), struct.Struct(">Q")
 # Of the formats, which are a kilobyte each, read at once.
 _WINDOW = 1 << 18
@@ -120,6 +125,20 @@ def write_sized(text: str, order: str, *, is_wide: bool) -> bytes:
     """Write a text with its size before it."""
     data = encode(text)
     return struct.pack(order + ("Q" if is_wide else "I"), len(data)) + data
+
+
+def read_packed(cursor: Cursor, codec: Decompressor) -> bytes:
+    """Read compressed data with both of its sizes before it."""
+    packed, unpacked = cursor.u32(), cursor.u32()
+    if unpacked > MAX_SECTION:
+        raise cursor.error(f"a section that grows to {unpacked} bytes")
+    return codec.expand(cursor.take(packed, "a section"), unpacked)
+
+
+def write_packed(data: Buffer, codec: Compressor, order: str) -> bytes:
+    """Write data compressed, with both of its sizes before it: of a section, and of a chunk of pages."""
+    packed = codec.compress(data)
+    return struct.pack(order + "II", len(packed), len(data)) + packed
 
 
 def skip_descriptions(cursor: Cursor) -> dict[str, int]:

@@ -9,13 +9,13 @@ from tracepoint.errors import DecodeError
 from tracepoint.filter.numbers import MAX_CPUS
 from tracepoint.record.layout import MAX_PAGE_BYTES, PageLayout
 from tracepoint.tracefile.buffers import TraceBuffer, without_overlaps
-from tracepoint.tracefile.compression import MAX_SECTION
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.head import COMPRESSED
 from tracepoint.tracefile.options import Option, OptionId, find_options, read_buffer, read_u32
 from tracepoint.tracefile.salvage import find_chunked, walk_sections
+from tracepoint.tracefile.sections import read_packed
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -80,12 +80,9 @@ class Version7:
                 self.data, head.start, head.start + head.size, big=self.head.is_big_endian, path=self.path
             )
         cursor = self._at(head.start)
-        packed, unpacked = cursor.u32(), cursor.u32()
         if self.codec is None:
             raise cursor.error("a compressed section in a file that names no compressor")
-        if unpacked > MAX_SECTION:
-            raise cursor.error(f"a section that grows to {unpacked} bytes")
-        content = self.codec.expand(cursor.take(packed, "a section"), unpacked)
+        content = read_packed(cursor, self.codec)
         return Cursor(content, big=self.head.is_big_endian, path=self.path, base=offset)
 
     def cursor(self, number: OptionId) -> Cursor | None:

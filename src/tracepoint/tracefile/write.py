@@ -76,11 +76,17 @@ def check_tracedat_name(path: str | os.PathLike[str]) -> None:
 
 
 def write_tracedat(
-    stream: BinaryIO, content: TraceContent, version: int = 7, compression: str = "none"
+    stream: BinaryIO,
+    content: TraceContent,
+    version: int = 7,
+    compression: str = "none",
+    packed_kallsyms: bytes = b"",
 ) -> None:
     """Write a recording as trace.dat.
 
-    `version` is 6 or 7; `compression` is `none`, `zlib` or `zstd`, and `none` for version 6.  Raises
+    `version` is 6 or 7; `compression` is `none`, `zlib` or `zstd`, and `none` for version 6.
+    `packed_kallsyms` is the content's `kallsyms` as `pack_kallsyms` made it before, with this compression: it
+    is the largest text and takes longest.  Raises
     TracepointError for another combination, for a stream that cannot seek, where a
     library is missing, and for blocks that are not whole pages.
     """
@@ -91,11 +97,22 @@ def write_tracedat(
     if not stream.seekable():
         raise TracepointError("trace.dat needs a file: a pipe cannot go back to where the sizes are")
     codec = compressor_named(compression)
-    writer = _Writer(stream, content, codec)
+    writer = _Writer(stream, content, codec, packed_kallsyms)
     if version == 6:
         _write_version6(writer)
     else:
         _write_version7(writer)
+
+
+def pack_kallsyms(kallsyms: str, compression: str, *, is_big_endian: bool) -> bytes:
+    """Return a section of a trace.dat with the text of kallsyms, without its head; empty without compression.
+
+    Raises as `compressor_named` does.
+    """
+    codec, order = compressor_named(compression), ">" if is_big_endian else "<"
+    if codec is None:
+        return b""
+    return sections.write_packed(sections.write_sized(kallsyms, order, is_wide=False), codec, order)
 
 
 def clock_text(name: str) -> str:
@@ -111,8 +128,11 @@ def clock_text(name: str) -> str:
 class _Writer:
     """The stream, and what is known of it so far."""
 
-    def __init__(self, stream: BinaryIO, content: TraceContent, codec: Compressor | None) -> None:
+    def __init__(
+        self, stream: BinaryIO, content: TraceContent, codec: Compressor | None, packed_kallsyms: bytes
+    ) -> None:
         self.stream, self.content, self.codec = stream, content, codec
+        self.packed_kallsyms = packed_kallsyms
         self.order = ">" if content.is_big_endian else "<"
         self.strings = bytearray()
         used = [cpu.cpu + 1 for buffer in content.buffers for cpu in buffer.cpus]
@@ -239,11 +259,14 @@ def _write_version7(writer: _Writer) -> None:
         (OptionId.HEADER_INFO, sections.write_header_info(content.header_page, content.header_event, order)),
         (OptionId.FTRACE_EVENTS, sections.write_ftrace_formats(content.formats, order)),
         (OptionId.EVENT_FORMATS, sections.write_system_formats(content.formats, order)),
-        (OptionId.KALLSYMS, sections.write_sized(content.kallsyms, order, is_wide=False)),
+        (OptionId.KALLSYMS, None),
         (OptionId.PRINTK, sections.write_sized(content.printk_formats, order, is_wide=False)),
         (OptionId.CMDLINES, sections.write_sized(content.saved_cmdlines, order, is_wide=True)),
     )
-    options = [Option(number, writer.number("Q", _section(writer, number, data))) for number, data in parts]
+    options = []
+    for number, data in parts:
+        at = _kallsyms(writer) if data is None else _section(writer, number, data)
+        options.append(Option(number, writer.number("Q", at)))
     options.extend(_options(content))
     options.append(Option(OptionId.CPUCOUNT, writer.number("I", writer.n_cpus)))
     if content.latency_text:
@@ -268,12 +291,20 @@ def _string_id(writer: _Writer, number: int, suffix: str = "") -> int:
 
 def _section(writer: _Writer, number: int, data: bytes, *, is_packed: bool = True) -> int:
     """Write a section and return its offset."""
+    if writer.codec is None or not is_packed:
+        return _put_section(writer, number, 0, data)
+    return _put_section(writer, number, COMPRESSED, sections.write_packed(data, writer.codec, writer.order))
+
+
+def _kallsyms(writer: _Writer) -> int:
+    if writer.packed_kallsyms:
+        return _put_section(writer, OptionId.KALLSYMS, COMPRESSED, writer.packed_kallsyms)
+    text = sections.write_sized(writer.content.kallsyms, writer.order, is_wide=False)
+    return _section(writer, OptionId.KALLSYMS, text)
+
+
+def _put_section(writer: _Writer, number: int, flags: int, data: bytes) -> int:
     at = writer.stream.tell()
-    flags = 0
-    if writer.codec is not None and is_packed:
-        packed = writer.codec.compress(data)
-        data = writer.number("II", len(packed), len(data)) + packed
-        flags = COMPRESSED
     writer.put(writer.number("HHIQ", number, flags, _string_id(writer, number), len(data)) + data)
     return at
 
@@ -316,8 +347,7 @@ def _write_chunks(writer: _Writer, blocks: Iterable[Buffer], codec: Compressor, 
     step = max(_CHUNK // page_size, 1) * page_size
     n_chunks = 0
     for piece in _regrouped(blocks, step):
-        packed = codec.compress(piece)
-        writer.put(writer.number("II", len(packed), len(piece)) + packed)
+        writer.put(sections.write_packed(piece, codec, writer.order))
         n_chunks += 1
     writer.patch(start, writer.number("I", n_chunks))
     return writer.stream.tell() - start - 4

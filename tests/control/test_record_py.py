@@ -139,29 +139,53 @@ from concurrent.futures import ProcessPoolExecutor
 import tracepoint as tp
 from jobs import asked, work
 
-if __name__ == "__main__":
+def mask():
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+def record():
     asked.enable()
     tp.tracing.event("app:asked").filter = "n < 8"
-    context = multiprocessing.get_context(sys.argv[1])
-    if sys.argv[2:]:
-        # The fork server is older than the recording.
-        context.set_forkserver_preload(sys.argv[2:])
-        with context.Pool(1) as pool:
-            pool.apply(os.getpid)
+
+if __name__ == "__main__":
+    mask()
+    how, *preloaded = sys.argv[1:]
+    context = multiprocessing.get_context(how.removesuffix(",running"))
+    if how.endswith(",running"):
+        # The workers are older than what is enabled, and than the recording.
+        pool = ProcessPoolExecutor(2, mp_context=context)
+        older = set()
+        while len(older) < 2:
+            older |= set(pool.map(work, [8] * 100))
+        record()
+    else:
+        record()
+        if preloaded:
+            # The fork server is older than the recording.
+            context.set_forkserver_preload(preloaded)
+            with context.Pool(1) as first:
+                first.apply(os.getpid)
+        pool = None
     print("ready", flush=True)
     signal.sigwait({signal.SIGUSR1})
-    with ProcessPoolExecutor(2, mp_context=context) as pool:
+    with pool or ProcessPoolExecutor(2, mp_context=context) as pool:
         pids = set(pool.map(work, range(10)))
-    with open("pids.new", "w") as file:
-        print(*pids, file=file)
-    os.rename("pids.new", "pids")
+        with open("pids.new", "w") as file:
+            print(*pids, file=file)
+        os.rename("pids.new", "pids")
+        if how.endswith(",running"):
+            assert pids <= older
+            sys.stdin.readline()
+            # The recording is over.
+            set(pool.map(work, range(10)))
     sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("words", ["fork", "spawn", "forkserver", "forkserver json", "forkserver jobs"])
-def test_workers_of_a_pool_that_starts_meanwhile(files, tmp_path, monkeypatch, capsys, words):  # noqa: F811
+@pytest.mark.parametrize(
+    "words",
+    ["fork", "spawn", "forkserver", "forkserver json", "forkserver jobs", "fork,running", "spawn,running"],
+)
+def test_workers_of_a_pool(files, tmp_path, monkeypatch, capsys, words):  # noqa: F811
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
     (folder := tmp_path / "rings").mkdir()
     (tmp_path / "pool.py").write_text(POOL)
@@ -180,6 +204,7 @@ def test_workers_of_a_pool_that_starts_meanwhile(files, tmp_path, monkeypatch, c
         target = tmp_path / "pool.dat"
         status = main(["record", "irq", "-o", str(target), "--py", str(one.pid), "--", "sh", "-c", wait])
         one.stdin.close()
+    assert one.returncode == 0
     assert status == 0
     pids = {*map(int, (tmp_path / "pids").read_text().split())}
     assert "8 records of Python processes joined" in capsys.readouterr().err
@@ -189,6 +214,9 @@ def test_workers_of_a_pool_that_starts_meanwhile(files, tmp_path, monkeypatch, c
     assert sorted(row["n"] for row in rows) == list(range(8))
     assert {row["pid"] for row in rows} <= pids
     assert not (folder / "followed").exists()
+    # Workers that ran before are as they were: nothing was recorded after that.
+    with tp.open_trace(folder) as trace:
+        assert trace.events["app:asked"] == 8
 
 
 def test_a_killed_recorder_asks_for_nothing(tmp_path):

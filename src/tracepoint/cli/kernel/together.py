@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tracepoint.cli.trace.recordings import open_file, warn_of_damage
+from tracepoint.control.session import open_tracefs
 from tracepoint.convert.tracedat import write_cut
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
 from tracepoint.runtime.remote.client import ANSWER_WAIT_S, RemoteFiles
-from tracepoint.runtime.remote.registry import find_process
+from tracepoint.runtime.remote.files import ProcessFiles
+from tracepoint.runtime.remote.registry import Process, find_process, find_processes
 from tracepoint.runtime.rings.followed import FollowedEvents, FollowedFolder
 from tracepoint.tracefile.container import DamageLog
 from tracepoint.tracefile.merged import COMMON_CLOCKS, MergedContainer
@@ -29,7 +32,7 @@ class PythonProcesses:
     """Python processes that record while the kernel does.
 
     Their clock becomes that of the kernel's records, which empties the rings of one that had another.  As a
-    context manager it asks workers that start meanwhile for the same.
+    context manager it asks for the same of workers that start meanwhile, and of those that run already.
     Raises ProcessError for one that does not listen, TracepointError for a clock that is another in the
     kernel.
     """
@@ -63,7 +66,43 @@ class PythonProcesses:
                 self._following.enter_context(FollowedFolder(folder, FollowedEvents(self._clock, filters)))
             except OSError as error:
                 self._out.warn(f"{folder}: workers that start from now on are not followed: {error.strerror}")
+        for process in find_processes() if self._filters else ():
+            if process.pid not in self._folders and not self._folders.keys().isdisjoint(process.ancestors):
+                self._follow(process.pid)
         return self
+
+    def _follow(self, pid: int) -> None:
+        """Let a child that runs already record what is followed in its folder of rings."""
+        try:
+            with contextlib.ExitStack() as opened:
+                files = opened.enter_context(RemoteFiles(pid, ANSWER_WAIT_S))
+                filters = self._filters.get(files.directory())
+                if not filters:
+                    return
+                if chosen_clock(files.read_text("trace_clock")) != self._clock:
+                    files.write_text("trace_clock", self._clock)
+                tracing = opened.enter_context(open_tracefs(ProcessFiles(files, pid), keeps_journal=False))
+                # What it records already keeps its filter, and it may not have loaded all modules.
+                names = sorted(filters.keys() & set(tracing.event_names) - set(tracing.enabled))
+                for name in names:
+                    if filters[name]:
+                        tracing.event(name).set_filter(filters[name])
+                    tracing.enable(name)
+                if names:
+                    # Before its filters are cleared.
+                    opened.callback(tracing.disable, *names)
+                    self._following.callback(self._put_back, opened.pop_all(), pid)
+        except (TracepointError, OSError) as error:
+            if not _is_gone(pid, error):
+                self._out.warn(f"process {pid}, a child that ran before, is not followed: {error}")
+
+    def _put_back(self, opened: contextlib.ExitStack, pid: int) -> None:
+        """Put a child back as it was before it was followed, unless it has ended."""
+        try:
+            opened.close()
+        except (TracepointError, OSError) as error:
+            if not _is_gone(pid, error):
+                self._out.warn(f"process {pid} could not be restored: {error}")
 
     def __exit__(self, *_: object) -> None:
         self._following.close()
@@ -101,6 +140,11 @@ class PythonProcesses:
                 with RemoteFiles(find_process(pid).pid) as files:
                     found.append(read_tracedat(files.save(), f"pid:{pid}"))
         return found
+
+
+def _is_gone(pid: int, error: Exception) -> bool:
+    """Whether a process has ended, which one that nobody waited for yet may have."""
+    return getattr(error, "errno", None) == errno.ESRCH or not Process(pid, Path()).is_alive
 
 
 def _filters_of(files: RemoteFiles) -> dict[str, str]:

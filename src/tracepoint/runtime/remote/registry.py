@@ -38,6 +38,16 @@ class Process:
         return Path(f"/proc/{self.pid}").exists()
 
     @property
+    def ancestors(self) -> tuple[int, ...]:
+        """The ids of its parent, of the parent of that, and so on, as far as they can be read."""
+        found, pid = [], self.pid
+        while pid := _parent_of(pid):
+            if pid in found:
+                break
+            found.append(pid)
+        return tuple(found)
+
+    @property
     def is_mine(self) -> bool:
         """Whether both the process and its socket belong to this user."""
         try:
@@ -45,6 +55,16 @@ class Process:
         except OSError:
             return False
         return owners == {os.geteuid()}
+
+
+def _parent_of(pid: int) -> int:
+    """Return the id of the process that a process is a child of, 0 where it is not known."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_bytes()
+        # The name of the process before it may have any character (proc(5)).
+        return int(status.rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def socket_folder(uid: int | None = None) -> Path:

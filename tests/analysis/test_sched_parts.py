@@ -111,6 +111,57 @@ def with_losses(rng, n_cpus, n_steps):
     return made, world.now
 
 
+def with_calls(rng, n_cpus, n_steps):
+    """A schedule in which tasks enter calls before they leave a CPU and leave them later, and its last time."""
+    world, made = world_of(rng, n_cpus, n_steps), Schedule(formats=FORMATS)
+    entered = {}
+    last = {line[2][0]: number for number, line in enumerate(world.lines)}
+
+    def call(us, cpu, event, by, **values):
+        if rng.random() < 0.03:
+            made.lose(cpu, 1)
+        else:
+            made.add(us, cpu, f"raw_syscalls:{event}", values, by)
+
+    for number, (us, name, (cpu, *values)) in enumerate(world.lines):
+        if name == "switch" and values[0] and values[0] not in entered and rng.random() < 0.6:
+            entered[values[0]] = rng.choice([0, 35, 202])
+            call(us, cpu, "sys_enter", values[0], id=entered[values[0]])
+        if rng.random() < 0.03 and number not in last.values():
+            made.lose(cpu, 1)
+        else:
+            getattr(made, name)(us, cpu, *values)
+        if name == "switch" and values[2] in entered and rng.random() < 0.6:
+            nr = entered.pop(values[2])
+            ret = rng.choice([0, 0, -512, -516])
+            call(us, cpu, "sys_exit", values[2], id=nr, ret=ret)
+            if ret and rng.random() < 0.8:
+                again = entered[values[2]] = nr if ret == -512 else 219
+                call(us, cpu, "sys_enter", values[2], id=again)
+    return made, world.now
+
+
+@pytest.mark.thorough
+@settings(max_examples=examples(100), deadline=None)
+@given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n_steps=st.integers(20, 150))
+def test_parts_tell_in_which_calls_tasks_were(tmp_path_factory, rng, n_cpus, n_steps):
+    schedule, stop = with_calls(rng, n_cpus, n_steps)
+    path = tmp_path_factory.mktemp("calls") / "made.dat"
+    path.write_bytes(schedule.data())
+    windows = windows_at(rng, stop)
+    with tp.open_trace(path) as trace:
+        if not {"raw_syscalls:sys_enter", "raw_syscalls:sys_exit"} <= set(trace.events):
+            return
+        whole = analyse_sched(trace, by="call")
+        expected = facts(whole), whole.off_cpu()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Trace, "windows", lambda _: windows)
+            found = analyse_sched(trace, by="call")
+            assert (facts(found), found.off_cpu()) == expected
+            # Read once more, from the first part.
+            assert found.off_cpu() == expected[1]
+
+
 def windows_at(rng, stop):
     """Parts that end at any times, some of them without records."""
     borders = sorted({rng.randint(0, stop * US + 1) for _ in range(rng.randint(1, 12))})

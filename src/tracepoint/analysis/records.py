@@ -229,13 +229,21 @@ class AnalysisRecords(RecordPart):
         `close` is called after each part but the last, to hand over what later records cannot change.  No
         columns are kept: those of all records are read again where they are asked for.
         """
+        for is_last in self.running(takes_of):
+            if not is_last:
+                close()
+
+    def running(self, takes_of: Callable[[RecordPart], Mapping[str, Take]]) -> Iterator[bool]:
+        """Give the records to what `takes_of` returns, part by part; yield if it was the last."""
         for number, part in enumerate(self.read_parts(), 1):
             part.run(takes_of(part))
-            if number < self.n_parts:
-                close()
-        self.table = self.trace.joined(self.fields)
-        for name in ("types", "times", "cpus"):
-            vars(self).pop(name, None)
+            # Its columns would stay while the caller goes on.
+            del part
+            if number == self.n_parts:
+                self.table = self.trace.joined(self.fields)
+                for name in ("types", "times", "cpus"):
+                    vars(self).pop(name, None)
+            yield number == self.n_parts
 
     @cached_property
     def coverage(self) -> Coverage:

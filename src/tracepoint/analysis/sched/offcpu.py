@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sched.chains import INTERRUPT
 from tracepoint.analysis.sched.rows import NONE, OPEN, RUNNING, RowFlag, StateClass
-from tracepoint.analysis.syscalls.during import TaskCalls
+from tracepoint.analysis.syscalls.during import CallPlaces
 from tracepoint.analysis.syscalls.needs import ENTER, EXIT
-from tracepoint.analysis.syscalls.report import analyse_syscalls
 from tracepoint.errors import TracepointError
 from tracepoint.named import NamedTuple
 from tracepoint.wording import no_such
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from tracepoint.analysis.sched.rows import AnyRows, SchedRows
+    from tracepoint.analysis.syscalls.during import TaskCalls
     from tracepoint.decode.trace import Trace
     from tracepoint.tracefile.sieve import Window
 
@@ -67,11 +67,10 @@ def places_of(trace: Trace, by: str) -> Places | None:
     if by and by not in BY:
         raise KeyError(no_such("by", by, BY))
     if by == "call":
-        report = analyse_syscalls(trace)
-        if not report.n_calls:
+        calls = CallPlaces(trace)
+        if not calls.n_calls:
             raise TracepointError(f"{trace.file.path}: no system calls here: record {ENTER} and {EXIT}")
-        calls = TaskCalls(report)
-        return lambda _window: lambda ts, tid: (call,) if (call := calls.at(tid, ts)) else ()
+        return lambda window: _in_call(calls(window))
     if by == "stack":
         found = stack_places(trace)
         if found is None:
@@ -80,6 +79,10 @@ def places_of(trace: Trace, by: str) -> Places | None:
             )
         return found
     return None
+
+
+def _in_call(calls: TaskCalls) -> Where:
+    return lambda ts, tid: (call,) if (call := calls.at(tid, ts)) else ()
 
 
 def stack_places(trace: Trace) -> Places | None:

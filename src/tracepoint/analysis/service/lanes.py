@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sched.rows import OPEN, RowFlag
-from tracepoint.analysis.syscalls.during import NO_CALL, TaskCalls
+from tracepoint.analysis.syscalls.during import NO_CALL
 from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def read_lanes(
     """Return what some threads did, by their ids; those of which nothing is known are left out."""
     thread = sched.thread
     tid_of = thread["tid"].numbers
-    of_task = TaskCalls(calls, tids) if calls is not None else None
+    of_task = calls.by_task(tids) if calls is not None else None
     names = _Wakers(thread)
     lanes = {}
     for tid, rows in _rows_of(sched, tids, tid_of).items():

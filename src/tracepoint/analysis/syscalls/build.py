@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.spans import SpanTally
 from tracepoint.analysis.syscalls.calls import CallMachine
-from tracepoint.analysis.syscalls.needs import ENTER, ENTER_ONE, EXEC, EXIT, EXIT_ONE, NUMBER
+from tracepoint.analysis.syscalls.needs import ENTER, ENTER_ONE, EXEC, EXIT, EXIT_ONE, NUMBER, needs_in
 from tracepoint.analysis.syscalls.numbers import names_on
 from tracepoint.tracefile.options import uname_of
 
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tracepoint.analysis.growing import ClosedPart
-    from tracepoint.analysis.records import AnalysisRecords, RecordPart, Take
+    from tracepoint.analysis.records import RecordPart, Take
     from tracepoint.analysis.syscalls.calls import CallRows
     from tracepoint.decode.trace import Trace
+
+ANALYSIS = "syscalls"
 
 
 def machine_of(trace: Trace) -> str:
@@ -29,6 +32,11 @@ def machine_of(trace: Trace) -> str:
     return "x86_64" if is_x86 and trace.file.layout.long_size == 8 else ""
 
 
+def call_records(trace: Trace) -> AnalysisRecords:
+    """Return the records of system calls; raises TracepointError where there are none."""
+    return AnalysisRecords(trace, ANALYSIS, needs_in([name for name, n in trace.events.items() if n]))
+
+
 class SyscallReader:
     """Reads the calls of all tasks, as often as they are asked for.
 
@@ -37,28 +45,32 @@ class SyscallReader:
     """
 
     def __init__(self, records: AnalysisRecords) -> None:
-        self._records = records
+        self.records = records
         self._is_raw = ENTER in records or EXIT in records
         # Events of single calls have the names of their calls, which are found with their first records.
         self.names = dict(names_on(machine_of(records.trace))) if self._is_raw else {}
         self.counts = SpanTally()
         self.n_final = 0
 
+    def machine(self) -> CallMachine:
+        """Return a machine that has seen no records."""
+        return CallMachine(self.names, self.records.coverage.gaps, has_returns=self._is_raw)
+
     def read(self, take: Callable[[ClosedPart[CallRows]], object]) -> None:
         """Give the calls to `take`, part by part."""
-        records, counts = self._records, SpanTally()
-        machine = CallMachine(self.names, records.coverage.gaps, has_returns=self._is_raw)
+        records, counts, machine = self.records, SpanTally(), self.machine()
 
         def close(closed: ClosedPart[CallRows]) -> None:
             counts.add(closed.rows.ts, closed.rows.dur, closed.rows.is_cut)
             take(closed)
 
-        records.run_parts(lambda part: self._takes(part, machine), lambda: close(machine.closed()))
+        records.run_parts(lambda part: self.takes(part, machine), lambda: close(machine.closed()))
         close(machine.finish(records.coverage.stop))
         counts.n_orphans = machine.n_orphans
         self.counts, self.n_final = counts, machine.n_final
 
-    def _takes(self, part: RecordPart, machine: CallMachine) -> dict[str, Take]:
+    def takes(self, part: RecordPart, machine: CallMachine) -> dict[str, Take]:
+        """Return what gives the records of a part to a machine."""
         if not self._is_raw:
             for number, name in _new_names(part, self.names):
                 self.names[number] = name

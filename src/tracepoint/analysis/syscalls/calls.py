@@ -14,7 +14,7 @@ from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
-from tracepoint.analysis.growing import GrowingRows
+from tracepoint.analysis.growing import ClosedPart, GrowingRows
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
 from tracepoint.analysis.spans import OPEN
 from tracepoint.named import NamedTuple
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.analysis.coverage import Gap
-    from tracepoint.analysis.growing import ClosedPart
     from tracepoint.analysis.pairs import Pairs
 
 _REPLACED = -1
@@ -246,6 +245,11 @@ class CallMachine:
         self.n_orphans += len(pairs.orphans)
         for number in pairs.cut:
             self._rows.columns.is_cut[self._rows.place(number)] = 1
+
+    def settled(self) -> ClosedPart[CallRows]:
+        """Return the calls that were not handed over, also those that later records may change."""
+        self._settle(self._pairs.closed())
+        return ClosedPart(self._rows.numbers, self._rows.columns)
 
     def closed(self) -> ClosedPart[CallRows]:
         """Hand over the calls that no record can change any more."""

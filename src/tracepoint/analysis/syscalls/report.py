@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.parts import PartedReport, SummedParts
-from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import Choice
 from tracepoint.analysis.spans import hiding_of, span_columns, unpaired_notes
-from tracepoint.analysis.syscalls.build import SyscallReader
+from tracepoint.analysis.syscalls.build import ANALYSIS, SyscallReader, call_records
 from tracepoint.analysis.syscalls.calls import NO_RETURN, CallRows, no_calls
-from tracepoint.analysis.syscalls.needs import ENTER, EXIT, needs_in
+from tracepoint.analysis.syscalls.during import TaskCalls
+from tracepoint.analysis.syscalls.needs import ENTER, EXIT
 from tracepoint.analysis.syscalls.numbers import name_of
 from tracepoint.analysis.syscalls.sections import call_sections
 from tracepoint.analysis.syscalls.sums import CallSums
@@ -21,7 +21,7 @@ from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.sections import Section
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 class SyscallReport(PartedReport[CallRows, CallSums]):
     """The calls of all tasks; `analyse_syscalls` makes it."""
 
-    name = "syscalls"
+    name = ANALYSIS
 
-    def __init__(self, records: AnalysisRecords, calls: SyscallReader) -> None:
+    def __init__(self, calls: SyscallReader) -> None:
         self._calls = calls
+        records = calls.records
         parts = SummedParts(calls.read, lambda choice: CallSums(records.names, calls.names, choice))
         super().__init__(records.coverage, records.missing, parts)
 
@@ -77,6 +78,12 @@ class SyscallReport(PartedReport[CallRows, CallSums]):
             number_column("is_cut", rows.is_cut, "b"),
         ]
 
+    def by_task(self, tids: Collection[int]) -> TaskCalls:
+        """Return the calls of some tasks by time, by the ids of the tasks."""
+        calls = TaskCalls(self._calls.names, self.coverage.stop)
+        calls.add(self.parts.all_rows(no_calls()), tids)
+        return calls
+
     @cached_property
     def latency(self) -> Mapping[str, Samples]:
         """How long calls took in ns by their name, those with most time first."""
@@ -113,10 +120,7 @@ def analyse_syscalls(trace: Trace) -> SyscallReport:
     ...     analyse_syscalls(trace)
     <SyscallReport of 15 calls, 0.097791 s>
     """
-    records = AnalysisRecords(
-        trace, SyscallReport.name, needs_in([name for name, n in trace.events.items() if n])
-    )
-    return SyscallReport(records, SyscallReader(records))
+    return SyscallReport(SyscallReader(call_records(trace)))
 
 
 analyse = analyse_syscalls

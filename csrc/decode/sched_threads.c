@@ -180,7 +180,8 @@ void tp_sched_rename(struct sched_machine *m, int32_t old_tid, int32_t tid, int6
 	struct sched_thread *thread = old_tid == tid ? NULL : tp_sched_known(m, old_tid), *gone;
 	struct sched_task *task;
 
-	if (!thread)
+	/* No task becomes an idle one, whatever a damaged record says. */
+	if (!thread || tid == IDLE_TID)
 		return;
 	tp_sched_end(m, thread);
 	gone = tp_sched_known(m, tid);

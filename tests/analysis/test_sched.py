@@ -233,6 +233,16 @@ def test_an_exec_in_another_thread_goes_on_under_the_id_of_the_process(analyse):
     assert report.n_lost_switches == 0
 
 
+def test_no_exec_makes_a_task_an_idle_one(analyse):
+    s = Schedule()
+    s.switch(10, 0, 0, "R", A)
+    s.add(50, 0, "sched:sched_process_exec", {"pid": 0, "old_pid": A}, A)
+    s.switch(100, 0, A, "S", 0)
+    report = analyse(s)
+    assert runs(report)[1] == (10, 90, A, "S")
+    assert (report.cpus[0].busy, report.tasks[0].tid) == (90 * US, A)
+
+
 def test_idle_tasks_of_cpus_are_threads_of_their_own(analyse):
     report = analyse(x1())
     assert [row["name"] for row in report.thread if row["is_idle"]] == ["swapper/0", "swapper/1"]

@@ -106,7 +106,8 @@ class Threads:
 
     def rename(self, old_tid: int, tid: int, time: int) -> None:
         """Give a thread the id of its process, whose own thread is gone: an exec in another thread."""
-        thread = self._by_tid.pop(old_tid, None) if old_tid != tid else None
+        # No task becomes an idle one, whatever a damaged record says.
+        thread = self._by_tid.pop(old_tid, None) if tid not in (old_tid, IDLE) else None
         if thread is None:
             return
         gone = self._by_tid.pop(tid, None)

@@ -239,7 +239,7 @@ def test_no_exec_makes_a_task_an_idle_one(analyse):
     s.add(50, 0, "sched:sched_process_exec", {"pid": 0, "old_pid": A}, A)
     s.switch(100, 0, A, "S", 0)
     report = analyse(s)
-    assert runs(report)[1] == (10, 90, A, "S")
+    assert runs(report)[0] == (10, 90, A, "S")
     assert (report.cpus[0].busy, report.tasks[0].tid) == (90 * US, A)
 
 

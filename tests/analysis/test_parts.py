@@ -70,6 +70,24 @@ def softirqs(rng, n_cpus, n):
         yield Record(now, rng.randrange(n_cpus), event, {"vec": rng.randint(1, 4)}, rng.randint(1, 5))
 
 
+def functions(rng, n_cpus, n):
+    """Entries and exits of functions by tasks on any CPU, of which some have no entry or no exit."""
+    now, inside = 0, {}
+    for _ in range(n):
+        now += rng.randint(0, 9)
+        cpu, tid = rng.randrange(n_cpus), rng.randint(0, 3)
+        stack = inside.setdefault(tid or ~cpu, [])
+        if len(stack) < 4 and rng.random() < 0.5:
+            func = rng.choice([0x1000, 0x2000, 0x3000])
+            stack.append((func, now * US))
+            yield Record(now, cpu, "ftrace:funcgraph_entry", {"func": func, "depth": len(stack) - 1}, tid)
+        elif stack:
+            func, begin = stack.pop()
+            values = {"func": func, "depth": len(stack), "calltime": begin, "rettime": now * US}
+            if rng.random() < 0.9:
+                yield Record(now, cpu, "ftrace:funcgraph_exit", values, tid)
+
+
 def interrupts(rng, n_cpus, n):
     """Interrupts and softirqs in one another, timers and work, of which some begin or end without the other."""
     now, inside = 0, {cpu: [] for cpu in range(n_cpus)}
@@ -112,6 +130,7 @@ MAKERS = {
     "memory": (memory, {}),
     "syscalls": (syscalls, {}),
     "irq": (interrupts, {}),
+    "functions": (functions, {}),
     "latency": between(test_latency.RAISE, test_latency.ENTRY, "vec:common_cpu", "last"),
     "latency first": between(test_latency.RAISE, test_latency.ENTRY, "vec", "first"),
     "latency queue": between(test_latency.RAISE, test_latency.ENTRY, "vec", "queue"),

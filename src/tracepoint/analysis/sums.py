@@ -142,16 +142,20 @@ class SampleSums(Generic[Key]):
                 found[group] = array("q", (dur,))
                 adders[group] = found[group].append
                 self._first[group] = min(number, self._first.get(group, number))
+        if 1 in is_cut:
+            cut = zip(groups, is_cut, durs, strict=True)
+            chosen = cut if flags is None else compress(cut, flags)
+            self._n_cut.update(group for group, is_hidden, dur in chosen if is_hidden and dur == OPEN)
+        self.add_values(found)
+
+    def add_values(self, found: Mapping[Key, array[int]]) -> None:
+        """Add int64 values by group, in arrays that are not used after; of equal groups any is first."""
         for group, values in found.items():
             if group in self._exact:
                 self._exact[group] += values
             else:
                 self._exact[group] = values
             self._n += len(values)
-        if 1 in is_cut:
-            cut = zip(groups, is_cut, durs, strict=True)
-            chosen = cut if flags is None else compress(cut, flags)
-            self._n_cut.update(group for group, is_hidden, dur in chosen if is_hidden and dur == OPEN)
         if self._n > MAX_EXACT:
             self._fold()
 
@@ -173,7 +177,7 @@ class SampleSums(Generic[Key]):
         values: Mapping[Key, array[int] | Histogram] = {**self._exact, **self._folded}
         made = {group: hiding.samples(own, self._n_cut[group]) for group, own in values.items()}
         first = self._first
-        return dict(sorted(made.items(), key=lambda one: (-one[1].total, first[one[0]])))
+        return dict(sorted(made.items(), key=lambda one: (-one[1].total, first.get(one[0], 0))))
 
     def joined(self, hiding: Hiding, groups: Collection[Key] = ()) -> Samples:
         """Return the times of some groups as one; without any, those of all.

@@ -35,9 +35,10 @@ class Call(NamedTuple):
 class FunctionSums:
     """What is known of one function, in ns.
 
-    `totals` are the lengths of its calls, `own` the time in it without calls below; `nested` is the time of
-    calls that are within another of the same function, `unplaced` that of calls without known callers.
-    `unsure` is the part of `own` in calls in which calls below may have been lost.
+    `totals` are the lengths of calls that were not handed over (`FunctionMachine.closed`), `own` the time in
+    it without calls below; `nested` is the time of calls that are within another of the same function,
+    `unplaced` that of calls without known callers.  `unsure` is the part of `own` in calls in which calls
+    below may have been lost.
     """
 
     __slots__ = ("nested", "own", "totals", "unplaced", "unsure")
@@ -110,6 +111,14 @@ class FunctionMachine:
             task.lose()
         task.seen = ts
         return task
+
+    def closed(self) -> dict[int, array[int]]:
+        """Hand over the lengths of calls by function, which are not kept."""
+        found = {}
+        for func, sums in self.functions.items():
+            if sums.totals:
+                found[func], sums.totals = sums.totals, array("q")
+        return found
 
     def enter(self, key: Hashable, func: int, depth: int, ts: int) -> None:
         """Take the entry of a function by a task."""

@@ -14,14 +14,15 @@ from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Heading, Unit
 from tracepoint.analysis.spans import hiding_of
+from tracepoint.analysis.sums import SampleSums
 from tracepoint.named import NamedTuple
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
-    from tracepoint.analysis.records import Take
+    from tracepoint.analysis.distribution import Samples
+    from tracepoint.analysis.records import RecordPart, Take
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.decode.table import ColumnTable
     from tracepoint.decode.trace import Trace
@@ -52,7 +53,7 @@ class FunctionUse(NamedTuple):
 
     name: str
     address: int
-    calls: Distribution
+    calls: Samples
     total: int
     own: int
     unsure: int
@@ -64,15 +65,18 @@ class FunctionsReport(Report):
 
     name = "functions"
 
-    def __init__(self, records: AnalysisRecords, machine: FunctionMachine) -> None:
+    def __init__(self, records: AnalysisRecords, machine: FunctionMachine, lengths: SampleSums[int]) -> None:
         super().__init__(records.coverage, records.missing)
         self._machine = machine
+        # The calls of lost exits may have begun any time before.
+        hiding = hiding_of(self.coverage, [] if self.coverage.is_complete else [machine.first])
+        self._lengths = lengths.samples(hiding)
         # The recording may be closed before names are asked for.
         self._names = {at: records.function(at) or f"{at:#x}" for at in machine.functions}
         self._tasks = {path[0]: records.task(path[0]) for path in machine.paths}
 
     def __repr__(self) -> str:
-        n = sum(len(sums.totals) for sums in self._machine.functions.values())
+        n = sum(map(len, self._lengths.values()))
         return f"<FunctionsReport of {n:,} calls of {counted(len(self._machine.functions), 'function')}>"
 
     def _name(self, address: int) -> str:
@@ -81,15 +85,11 @@ class FunctionsReport(Report):
     @cached_property
     def functions(self) -> list[FunctionUse]:
         """The functions, those with most time of their own first."""
-        # The calls of lost exits may have begun any time before.
-        hiding = hiding_of(self.coverage, [] if self.coverage.is_complete else [self._machine.first])
-        found = [
-            FunctionUse(
-                self._name(address), address, hiding.samples(sums.totals),
-                sum(sums.totals) - sums.nested, sums.own, sums.unsure, sums.unplaced,
-            )
-            for address, sums in self._machine.functions.items()
-        ]  # fmt: skip
+        found = []
+        for address, sums in self._machine.functions.items():
+            calls = self._lengths[address]
+            rest = calls.total - sums.nested, sums.own, sums.unsure, sums.unplaced
+            found.append(FunctionUse(self._name(address), address, calls, *rest))
         return sorted(found, key=lambda use: (-use.own, use.name))
 
     @property
@@ -149,14 +149,20 @@ def analyse_functions(trace: Trace) -> FunctionsReport:
     """
     records = AnalysisRecords(trace, "functions", NEEDS)
     machine = FunctionMachine(join_gaps(gap for own in records.coverage.gaps.values() for gap in own))
-    takes: dict[str, Take] = {_EXIT: _leaver(records, machine)}
-    if _ENTRY in records:
-        takes[_ENTRY] = _enterer(records, machine)
-    records.run(takes)
-    return FunctionsReport(records, machine)
+    lengths: SampleSums[int] = SampleSums()
+
+    def takes_of(part: RecordPart) -> dict[str, Take]:
+        takes: dict[str, Take] = {_EXIT: _leaver(part, machine)}
+        if _ENTRY in part:
+            takes[_ENTRY] = _enterer(part, machine)
+        return takes
+
+    records.run_parts(takes_of, lambda: lengths.add_values(machine.closed()))
+    lengths.add_values(machine.closed())
+    return FunctionsReport(records, machine, lengths)
 
 
-def _enterer(records: AnalysisRecords, machine: FunctionMachine) -> Take:
+def _enterer(records: RecordPart, machine: FunctionMachine) -> Take:
     tids, funcs, depths = records.numbers(_ENTRY, "common_pid", "func", "depth")
 
     def take(row: int, ts: int, cpu: int) -> None:
@@ -167,7 +173,7 @@ def _enterer(records: AnalysisRecords, machine: FunctionMachine) -> Take:
     return take
 
 
-def _leaver(records: AnalysisRecords, machine: FunctionMachine) -> Take:
+def _leaver(records: RecordPart, machine: FunctionMachine) -> Take:
     tids, funcs, depths, starts, stops = records.numbers(
         _EXIT, "common_pid", "func", "depth", "calltime", "rettime"
     )

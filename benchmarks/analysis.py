@@ -23,6 +23,7 @@ IN_PARTS = {
     "faults": ["faults"],
     "memory": ["memory"],
     "syscalls": ["syscalls"],
+    "traps": ["traps"],
     "irq": ["irq"],
     "latency": "latency --begin sched_waking --end sched_switch --key pid=next_pid".split(),
 }

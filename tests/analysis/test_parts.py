@@ -61,6 +61,15 @@ def faults_alone(rng, n_cpus, n):
     return (one for one in faults(rng, n_cpus, n) if one.event in (test_faults.USER, test_faults.KERNEL))
 
 
+def traps(rng, _n_cpus, n):
+    """Traps, signals and interrupts, some within others."""
+    for record in test_losses.traps(rng, n):
+        yield record
+        if rng.random() < 0.1:
+            event = f"irq_vectors:{rng.choice(['reschedule', 'local_timer'])}_{rng.choice(['entry', 'exit'])}"
+            yield record._replace(event=event, values={"vector": 253})
+
+
 def softirqs(rng, n_cpus, n):
     """Raises and entries of a few vectors in any order, by any task."""
     now = 0
@@ -128,6 +137,7 @@ MAKERS = {
     "faults": (faults, {}),
     "faults alone": (faults_alone, {}),
     "memory": (memory, {}),
+    "traps": (traps, {}),
     "syscalls": (syscalls, {}),
     "irq": (interrupts, {}),
     "functions": (functions, {}),

@@ -132,7 +132,8 @@ def test_signals_are_those_that_programs_get(record, show_figure):
     } == {tid: (name, code) for tid, (_, name, code) in got.items()}
     show_figure("signals of traps", len(got), len(found))
     # Vectors that pass do_error_trap(), and page faults: each has its trap; QEMU raises #UD for int1.
-    known = {tid: report.machine.vector[signal.trap] for tid, signal in found.items() if signal.trap != -1}
+    of_rows = report.trap["vector"].tolist()
+    known = {tid: of_rows[signal.trap] for tid, signal in found.items() if signal.trap != -1}
     assert {vector for tid, vector in known.items()} == {0, 4, 6, 11, 12, 14}
     wrong = {tid for tid, vector in known.items() if vector != got[tid][0]}
     assert all(known[tid] == 6 and got[tid][0] == 1 for tid in wrong)

@@ -113,7 +113,8 @@ def test_every_signal_has_the_trap_that_made_it(patched, record, show_figure):
         for tid, signal in found.items()
     } == {tid: (name, code) for tid, (_, name, code) in raised.items()}
     # With its own events every trap is there, not only those that have a probe.
-    vectors = {tid: report.machine.vector[signal.trap] for tid, signal in found.items() if signal.trap >= 0}
+    of_rows = report.trap["vector"].tolist()
+    vectors = {tid: of_rows[signal.trap] for tid, signal in found.items() if signal.trap >= 0}
     right = sum(vector == raised[tid][0] for tid, vector in vectors.items())
     show_figure("signals, and those whose trap has the vector that was raised", len(raised), right)
     assert vectors.keys() == found.keys()
@@ -121,5 +122,5 @@ def test_every_signal_has_the_trap_that_made_it(patched, record, show_figure):
     # QEMU raises others for int1 and for a stack address that is not canonical.
     wrong = {(raised[tid][0], vector) for tid, vector in vectors.items() if vector != raised[tid][0]}
     assert wrong <= {(1, 6), (12, 13)}
-    ended = [row for row, ns in enumerate(report.machine.dur) if ns >= 0]
-    assert len(ended) > 0.95 * len(report.machine.dur)
+    ended = [row for row in report.trap if row["dur"] >= 0]
+    assert len(ended) > 0.95 * len(report.trap)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from heapq import nlargest
-from itertools import compress, repeat
+from itertools import compress, islice, repeat
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tracepoint.analysis.histogram import PRECISION, Histogram
@@ -27,6 +27,8 @@ Key = TypeVar("Key", bound="Hashable")
 Row = TypeVar("Row")
 #: So many samples are kept each by itself; more are folded into histograms.
 MAX_EXACT = 4_000_000
+# So many rows are looked at together: all of a part, as tuples, would take more memory than the part.
+_CHUNK = 1 << 16
 # A histogram takes more memory than so few samples.
 _FEW = 1024
 
@@ -83,20 +85,52 @@ class KeyCounts(Generic[Key]):
         for key, number in _first_of(keys, numbers).items():
             self._first[key] = min(number, self._first.get(key, number))
 
-    def add_in_order(self, keys: Iterable[Key]) -> None:
-        """Add the keys of rows that come by their numbers, as all before did."""
-        self._counts.update(keys)
-
     @property
     def counts(self) -> Mapping[Key, int]:
         """How many rows have each key, those of which rows began first before others."""
-        if not self._first:
-            return self._counts
         return {key: self._counts[key] for key in sorted(self._counts, key=self._first.__getitem__)}
 
     def most_common(self) -> list[tuple[Key, int]]:
         """Return how many rows have each key, the most first; of equal ones those that began first."""
         return sorted(self.counts.items(), key=lambda one: -one[1])
+
+
+class RowCounts:
+    """How many rows are equal in some columns, those of which rows began first before others.
+
+    With `is_in_order` they come by their numbers, which then take no time.
+
+    >>> counts = RowCounts(is_in_order=False)
+    >>> counts.add([[7, 8], [1, 2]], [3, 5])
+    >>> counts.add([[9, 8], [0, 2]], [2, 9], [True, True])
+    >>> counts.counts
+    {(9, 0): 1, (7, 1): 1, (8, 2): 2}
+    """
+
+    def __init__(self, *, is_in_order: bool) -> None:
+        self._in_order: Counter[tuple[int, ...]] | None = Counter() if is_in_order else None
+        self._keys: KeyCounts[tuple[int, ...]] = KeyCounts()
+        #: How many rows there are.
+        self.n = 0
+
+    def add(self, columns: Sequence[Sequence[int]], numbers: Sequence[int], flags: Flags = None) -> None:
+        """Add rows by their columns, with the numbers of the rows."""
+        rows: Iterable[tuple[int, ...]] = zip(*columns, strict=True)
+        if flags is not None:
+            rows, numbers = compress(rows, flags), list(compress(numbers, flags))
+        self.n += len(numbers)
+        if self._in_order is not None:
+            self._in_order.update(rows)
+            return
+        at = 0
+        while chunk := list(islice(rows, _CHUNK)):
+            self._keys.add(chunk, numbers[at : at + len(chunk)])
+            at += len(chunk)
+
+    @property
+    def counts(self) -> Mapping[tuple[int, ...], int]:
+        """How many rows there are of each combination of numbers."""
+        return self._keys.counts if self._in_order is None else self._in_order
 
 
 class SampleSums(Generic[Key]):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from itertools import compress, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from tracepoint.analysis.grouping import most_common
-from tracepoint.analysis.sums import KeyCounts, SampleSums
+from tracepoint.analysis.sums import RowCounts, SampleSums
 from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable
 
     from tracepoint.analysis.faults.build import FaultReader
     from tracepoint.analysis.faults.machine import FaultRows
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from tracepoint.analysis.sections import Choice
 
 K = TypeVar("K")
-# So many rows are counted at once where their numbers are looked at, too.
-_CHUNK = 1 << 16
 
 
 class EqualFaults(NamedTuple):
@@ -44,10 +41,13 @@ class FaultSums:
     def __init__(self, reader: FaultReader, choice: Choice) -> None:
         self._reader = reader
         self._choice = choice
-        self._equal: KeyCounts[tuple[int, ...]] = KeyCounts()
+        self._equal = RowCounts(is_in_order=reader.is_in_order)
         self.times: SampleSums[int] = SampleSums()
-        #: How many faults are chosen.
-        self.n = 0
+
+    @property
+    def n(self) -> int:
+        """How many faults are chosen."""
+        return self._equal.n
 
     def add(self, part: ClosedPart[FaultRows]) -> None:
         """Add the faults of a part."""
@@ -59,20 +59,7 @@ class FaultSums:
         columns = (
             rows.tid, rows.ip, rows.code, rows.is_kernel, rows.outcome, rows.waiting, rows.region, rows.doubt,
         )  # fmt: skip
-        keys: Iterable[tuple[int, ...]] = zip(*columns, strict=True)
-        self.n += len(part) if flags is None else sum(flags)
-        if flags is not None:
-            keys = compress(keys, flags)
-        if self._reader.is_in_order:
-            self._equal.add_in_order(keys)
-            return
-        numbers: Sequence[int] = part.numbers
-        if flags is not None:
-            numbers = list(compress(numbers, flags))
-        at = 0
-        while chunk := list(islice(keys, _CHUNK)):
-            self._equal.add(chunk, numbers[at : at + len(chunk)])
-            at += len(chunk)
+        self._equal.add(columns, part.numbers, flags)
 
     @cached_property
     def _counts(self) -> dict[EqualFaults, int]:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.grouping import Grouping
-from tracepoint.analysis.report import ALL, Report
+from tracepoint.analysis.grouping import ChosenFigures, Grouping
+from tracepoint.analysis.parts import PartedReport, SummedParts
+from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import RATE, TASK, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import samples_of, span_columns
-from tracepoint.analysis.traps.build import read_traps
-from tracepoint.analysis.traps.machine import HIDDEN, NONE
+from tracepoint.analysis.spans import hiding_of, span_columns
+from tracepoint.analysis.traps.build import TrapReader
+from tracepoint.analysis.traps.machine import HIDDEN, NONE, TrapRows, TrapSignal, no_traps
 from tracepoint.analysis.traps.needs import NEEDS, SIGNAL
+from tracepoint.analysis.traps.sums import TrapSums
 from tracepoint.analysis.traps.vectors import code_name, likely_vector, signal_name
-from tracepoint.decode.column import names_column, number_column
+from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.numbers import count_up
 from tracepoint.decode.table import ColumnTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tracepoint.analysis.distribution import Bounds
-    from tracepoint.analysis.records import AnalysisRecords
     from tracepoint.analysis.sections import Choice, Section, TableSection, Value
-    from tracepoint.analysis.traps.machine import TrapMachine, TrapSignal
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
@@ -37,7 +39,7 @@ _SIGNALS = (
 _EVENTS = tuple(name for need in NEEDS for name in need.names)
 
 
-class TrapReport(Report):
+class TrapReport(PartedReport[TrapRows, TrapSums]):
     """The traps of a trace; `analyse_traps` makes it.
 
     `trap` is a table with a row for each, also for interrupts; `signal` has those that traps can become.
@@ -45,110 +47,124 @@ class TrapReport(Report):
 
     name = "traps"
 
-    def __init__(self, records: AnalysisRecords, machine: TrapMachine) -> None:
-        super().__init__(records.coverage, records.missing)
-        self.records = records
-        self.machine = machine
+    def __init__(self, reader: TrapReader) -> None:
+        self.records = reader.records
+        parts = SummedParts(reader.read, lambda choice: TrapSums(reader, choice))
+        super().__init__(self.records.coverage, self.records.missing, parts)
+        #: Counts of what was found, and the signals.
+        self.machine = reader.machine
 
     def __repr__(self) -> str:
-        return f"<TrapReport of {len(self.machine.ts):,} traps, {len(self.signals):,} signals>"
+        n_signals = len(self.machine.signals.ts)
+        return f"<TrapReport of {self.machine.n:,} traps, {n_signals:,} signals>"
 
-    @cached_property
+    @property
     def signals(self) -> list[TrapSignal]:
         """The signals that the kernel made for what a task did itself."""
-        return [signal for signal in self.machine.signals if signal.is_trap]
+        rows = zip(*self.machine.signals, strict=True)
+        # The sender is who gets it.
+        return [
+            TrapSignal(ts, cpu, tid, tid, number, code, trap) for ts, cpu, tid, number, code, trap, _ in rows
+        ]
 
     @property
     def tables(self) -> dict[str, ColumnTable]:
         """The rows of `trap` and `signal`."""
         return {"trap": self.trap, "signal": self.signal}
 
+    def read_tables(self, *takes: Callable[[Mapping[str, ColumnTable]], None]) -> None:
+        """Call all of `takes` with the tables: those of traps of each part where the rows are not kept."""
+        super().read_tables(*takes)
+        if self.parts.kept is None:
+            for take in takes:
+                take({"signal": self.signal})
+
     @cached_property
     def trap(self) -> ColumnTable:
         """The traps by time; `vector` is null for a probe that does not tell it."""
-        machine = self.machine
+        return self.tables_of(lambda: self.parts.all_rows(no_traps()))["trap"]
 
-        def columns() -> list[Column]:
-            return [
-                *span_columns(machine.ts, machine.dur, machine.cpu, machine.tid),
-                number_column("vector", machine.vector, "q", NONE),
-                names_column("what", machine.what),
-            ]
+    def tables_of(self, rows: Callable[[], TrapRows]) -> dict[str, ColumnTable]:
+        """Return the table `trap` of some traps."""
+        return {"trap": ColumnTable("trap", lambda: self._columns(rows()))}
 
-        return ColumnTable("trap", columns)
+    def _columns(self, rows: TrapRows) -> list[Column]:
+        words = (word.encode("utf-8", "surrogateescape") for word in self.machine.words)
+        return [
+            *span_columns(rows.ts, rows.dur, rows.cpu, rows.tid),
+            number_column("vector", rows.vector, "q", NONE),
+            text_column("what", rows.what, words),
+        ]
 
     @cached_property
     def signal(self) -> ColumnTable:
         """The signals by time; `trap_id` is the row of `trap`, null where that was not recorded."""
-        rows = self.signals
+        rows = self.machine.signals
 
         def columns() -> list[Column]:
             return [
-                number_column("id", range(len(rows)), "q"),
-                number_column("ts", (row.ts for row in rows), "q"),
-                number_column("tid", (row.tid for row in rows), "q"),
-                number_column("sig", (row.number for row in rows), "q"),
-                number_column("code", (row.code for row in rows), "q"),
-                number_column("trap_id", (max(row.trap, NONE) for row in rows), "q", NONE),
+                number_column("id", count_up(len(rows.ts)), "q"),
+                number_column("ts", rows.ts, "q"),
+                number_column("tid", rows.tid, "q"),
+                number_column("sig", rows.number, "q"),
+                number_column("code", rows.code, "q"),
+                number_column("trap_id", (max(trap, NONE) for trap in rows.trap), "q", NONE),
             ]
 
         return ColumnTable("signal", columns)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the traps by vector and by task, the signals, and how long traps took."""
-        machine = self.machine
-        group = Grouping(self.records, choice, machine.tid, machine.cpu)
-        times: dict[str, list[int]] = {}
-        for row in group.rows:
-            if machine.dur[row] != NONE:
-                times.setdefault(machine.what[row], []).append(machine.dur[row])
-        taken = {
-            what: samples_of(values, self.coverage, machine.cut) for what, values in sorted(times.items())
-        }
+        # How many rows are shown changes no sum.
+        sums, words = self.parts.sums(choice._replace(most=0)), self.machine.words
+        figures = ChosenFigures(self.records, choice)
+        hiding = hiding_of(self.coverage, self.machine.first_cut).dropping(self.machine.n_cut)
+        times = {words[what]: samples for what, samples in sums.times.samples(hiding).items()}
+        taken = dict(sorted(times.items(), key=itemgetter(0)))
         return (
-            self._vectors(group),
-            self._tasks(group),
-            self._signals(choice),
+            self._vectors(figures, sums, words),
+            self._tasks(figures, sums, words),
+            self._signals(choice, words),
             DistributionSection("time_ns", "Time of a trap", taken, "trap", events=_EVENTS),
         )
 
-    def _vectors(self, group: Grouping) -> TableSection:
-        machine = self.machine
-        became = Counter(machine.what[signal.trap] for signal in self.signals if signal.trap >= 0)
-        n_hidden = sum(signal.trap == HIDDEN for signal in self.signals)
-        found = group.by(lambda row: (machine.vector[row], machine.what[row]))
+    def _vectors(self, figures: ChosenFigures, sums: TrapSums, words: Sequence[str]) -> TableSection:
+        signals = self.machine.signals
+        became = Counter(signals.what)
+        n_hidden = signals.trap.count(HIDDEN)
         rows = [
             (
-                group.bound(n),
-                group.rate(n),
-                group.bound(became[what], n_hidden),
+                figures.bound(n),
+                figures.rate(n),
+                figures.bound(became[what], n_hidden),
                 None if vector == NONE else vector,
-                what,
+                words[what],
             )
-            for (vector, what), n in found
+            for (vector, what), n in sums.vectors()
         ]
-        return group.choice.table("vectors", "Traps", _VECTORS, rows, _EVENTS)
+        return figures.choice.table("vectors", "Traps", _VECTORS, rows, _EVENTS)
 
-    def _tasks(self, group: Grouping) -> TableSection:
-        machine, task = self.machine, self.records.task
-        found = group.by(lambda row: (machine.what[row], machine.tid[row]))
-        rows = [(group.bound(n), group.rate(n), what, task(tid), tid) for (what, tid), n in found]
-        return group.choice.table("tasks", "Traps of tasks", _TASKS, rows, _EVENTS)
+    def _tasks(self, figures: ChosenFigures, sums: TrapSums, words: Sequence[str]) -> TableSection:
+        task = self.records.task
+        rows = [
+            (figures.bound(n), figures.rate(n), words[what], task(tid), tid)
+            for (what, tid), n in sums.tasks()
+        ]
+        return figures.choice.table("tasks", "Traps of tasks", _TASKS, rows, _EVENTS)
 
-    def _signals(self, choice: Choice) -> TableSection:
-        signals, machine = self.signals, self.machine
-        group = Grouping(self.records, choice, [s.tid for s in signals], [s.cpu for s in signals])
+    def _signals(self, choice: Choice, words: Sequence[str]) -> TableSection:
+        signals = self.machine.signals
+        group = Grouping(self.records, choice, signals.tid, signals.cpu)
 
         def key(row: int) -> tuple[int, int, str, int]:
-            signal = signals[row]
-            what = machine.what[signal.trap] if signal.trap >= 0 else ""
-            return signal.number, signal.code, what, signal.tid
+            what = "" if signals.what[row] == NONE else words[signals.what[row]]
+            return signals.number[row], signals.code[row], what, signals.tid[row]
 
         # Those of which a loss may hide the trap can be of any.
         hidden = Counter(
-            (signals[row].number, signals[row].code, signals[row].tid)
+            (signals.number[row], signals.code[row], signals.tid[row])
             for row in group.rows
-            if signals[row].trap == HIDDEN
+            if signals.trap[row] == HIDDEN
         )
         rows: list[tuple[Value, ...]] = [
             (
@@ -176,7 +192,7 @@ def analyse_traps(trace: Trace) -> TrapReport:
     ...     analyse_traps(trace)
     <TrapReport of 27 traps, 0 signals>
     """
-    return TrapReport(*read_traps(trace))
+    return TrapReport(TrapReader(trace))
 
 
 analyse = analyse_traps

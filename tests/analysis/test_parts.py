@@ -97,6 +97,17 @@ def functions(rng, n_cpus, n):
                 yield Record(now, cpu, "ftrace:funcgraph_exit", values, tid)
 
 
+def locks(rng, n_cpus, n):
+    """Begins and ends of waits for a few locks of each kind."""
+    now = 0
+    for _ in range(n):
+        now += rng.randint(0, 9)
+        values = {"lock_addr": rng.choice([0x10, 0x20, 0x30]), "flags": rng.choice([0, 1, 2, 5, 32, 33])}
+        event = rng.choice(["lock:contention_begin", "lock:contention_end"])
+        values["ret"] = rng.choice([0, 0, -11])
+        yield Record(now, rng.randrange(n_cpus), event, values, rng.randint(1, 4))
+
+
 def interrupts(rng, n_cpus, n):
     """Interrupts and softirqs in one another, timers and work, of which some begin or end without the other."""
     now, inside = 0, {cpu: [] for cpu in range(n_cpus)}
@@ -141,6 +152,7 @@ MAKERS = {
     "syscalls": (syscalls, {}),
     "irq": (interrupts, {}),
     "functions": (functions, {}),
+    "locks": (locks, {}),
     "latency": between(test_latency.RAISE, test_latency.ENTRY, "vec:common_cpu", "last"),
     "latency first": between(test_latency.RAISE, test_latency.ENTRY, "vec", "first"),
     "latency queue": between(test_latency.RAISE, test_latency.ENTRY, "vec", "queue"),

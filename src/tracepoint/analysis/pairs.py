@@ -16,7 +16,7 @@ from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from tracepoint.analysis.coverage import Gap, GapFinder
 
@@ -200,17 +200,3 @@ class PairMachine:
             self._without_end.extend(row for row, _, _ in found)
         self._open.clear()
         return self.closed()
-
-
-def join_pairs(parts: Iterable[Pairs]) -> Pairs:
-    """Return the pairs of several machines as those of one."""
-    found = Pairs(array("q"), array("q"), [], [], array("q"), 0)
-    n_inner = 0
-    for part in parts:
-        found.begins.extend(part.begins)
-        found.ends.extend(part.ends)
-        found.opens.extend(part.opens)
-        found.cut.extend(part.cut)
-        found.orphans.extend(part.orphans)
-        n_inner += part.n_inner
-    return found._replace(n_inner=n_inner)

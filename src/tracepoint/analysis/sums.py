@@ -9,16 +9,15 @@ from itertools import compress, islice, repeat
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tracepoint.analysis.histogram import PRECISION, Histogram
-from tracepoint.analysis.spans import OPEN, hiding_of
+from tracepoint.analysis.spans import OPEN
 from tracepoint.record.decode import DECODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.distribution import Samples
-    from tracepoint.analysis.spans import Hiding, Spans
+    from tracepoint.analysis.spans import Hiding
 
     #: Of each row whether it is chosen; None: all are.
     Flags: TypeAlias = Sequence[bool] | None
@@ -279,26 +278,3 @@ class LongestRows(Generic[Row]):
     def rows(self, most: int | None) -> list[Row]:
         """Return what is shown of the longest, the longest first; of equal ones those that began first."""
         return [self._rows[at] for at in self._order()[:most]]
-
-
-def samples_by(
-    spans: Spans,
-    groups: Sequence[Key],
-    coverage: Coverage,
-    flags: Flags = None,
-    *,
-    is_paired_surely: bool = True,
-) -> dict[Key, Samples]:
-    """Return the times with an end by group, those with most time first; `groups` has one for each span.
-
-    >>> from tracepoint.analysis.coverage import Coverage
-    >>> from tracepoint.analysis.pairs import Pairs
-    >>> from tracepoint.analysis.spans import spans_of
-    >>> spans = spans_of(Pairs(array("q", [0]), array("q", [1]), [], [], array("q"), 0), [100, 150])
-    >>> samples_by(spans, ["read"], Coverage(100, 150, {}))["read"].sum
-    Bounds(low=50, high=50)
-    """
-    sums: SampleSums[Key] = SampleSums()
-    sums.add(groups, spans.dur, spans.is_cut, range(len(spans)), flags)
-    since = spans.counts.first_cut
-    return sums.samples(hiding_of(coverage, since, is_paired_surely=is_paired_surely))

@@ -9,7 +9,7 @@ from tracepoint.analysis.coverage import read_coverage
 from tracepoint.analysis.names import task_names
 from tracepoint.analysis.registry import missing_of
 from tracepoint.analysis.units import task_text
-from tracepoint.decode.numbers import numbers_of
+from tracepoint.decode.numbers import fit_numbers, numbers_of
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.recording import read_tgids
 from tracepoint.tracefile.textfile import TEXT_FORM
@@ -47,9 +47,13 @@ class RecordPart:
         """Return the column with a field of an event, over all rows; raises KeyError."""
         return self.table.column(event.partition(":")[2], field)
 
-    def numbers(self, event: str, *fields: str) -> list[memoryview[int]]:
-        """Return the numbers of fields of an event, over all rows; raises KeyError."""
-        return [self.column(event, field).numbers for field in fields]
+    def numbers(self, event: str, *fields: str, codes: str = "") -> list[memoryview[int]]:
+        """Return the numbers of fields of an event, over all rows; raises KeyError.
+
+        With `codes`, numbers that fit in those of a `struct` code for each field, as `fit_numbers` has them.
+        """
+        found = [self.column(event, field).numbers for field in fields]
+        return [fit_numbers(*one) for one in zip(found, codes, strict=True)] if codes else found
 
     def optional(self, event: str, field: str) -> memoryview[int] | None:
         """Return the numbers of a field of an event, None where the recording does not have it."""
@@ -106,18 +110,20 @@ class RecordPart:
             return range(len(types))
         return [row for row, number in enumerate(types) if number in last]
 
-    def gathered(self, rows: Sequence[int], field: str, events: Sequence[str]) -> memoryview[int]:
-        """Return the numbers that a field of some events has in rows of these."""
+    def gathered(self, rows: Sequence[int], field: str, events: Sequence[str], code: str) -> memoryview[int]:
+        """Return the numbers that a field of some events has in rows of these, fitting `code`."""
         columns = {event: self.column(event, field) for event in events}
         first, *others = columns.values()
         if all(column is first for column in others):
-            if isinstance(rows, range):
-                return first.numbers
-            return numbers_of(map(first.numbers.__getitem__, rows), first.plan.code)
+            numbers = fit_numbers(first.numbers, code)
+            return numbers if isinstance(rows, range) else numbers_of(map(numbers.__getitem__, rows), code)
         number_of = {name: number for number, name in self.table.events.items()}
-        own = {number_of[event.partition(":")[2]]: column.numbers for event, column in columns.items()}
+        own = {
+            number_of[event.partition(":")[2]]: fit_numbers(column.numbers, code)
+            for event, column in columns.items()
+        }
         types = self.types.numbers
-        return numbers_of((own[types[row]][row] for row in rows), first.plan.code)
+        return numbers_of((own[types[row]][row] for row in rows), code)
 
     def _last_field(self, event: str) -> Column | None:
         """Return the field of an event that ends last: a record that holds it holds all; None: all do."""

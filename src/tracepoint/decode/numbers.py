@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _OPEN = -1
+_FITTING = {"i": "bBhHi", "q": "bBhHiIq", "Q": "BHIQ"}
 
 
 def view_numbers(buffer: Buffer, code: str) -> memoryview[int]:
@@ -35,6 +36,22 @@ def numbers_of(values: Iterable[int], code: str) -> memoryview[int]:
         return values
     is_one = isinstance(values, array) and values.typecode == code
     return view_numbers(values if is_one else array(code, values), code)  # type: ignore[arg-type]
+
+
+def fit_numbers(numbers: memoryview[int], code: str) -> memoryview[int]:
+    """Return whole numbers that all fit in those of a `struct` code: i, q or Q.
+
+    A recording may say of a field that it has another size or sign than in the kernel: such numbers keep
+    their low bits, as in C.
+
+    >>> list(fit_numbers(numbers_of([-1, 5], "q"), "Q")), list(fit_numbers(numbers_of([1 << 32], "q"), "i"))
+    ([18446744073709551615, 5], [0])
+    """
+    if numbers.format in _FITTING[code]:
+        return numbers
+    n_bits = 8 * array(code).itemsize
+    sign, mask = 0 if code == "Q" else 1 << n_bits - 1, (1 << n_bits) - 1
+    return numbers_of(((value + sign & mask) - sign for value in numbers), code)
 
 
 def sort_numbers(values: Iterable[int]) -> tuple[memoryview[int], int]:

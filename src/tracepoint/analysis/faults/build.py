@@ -115,7 +115,8 @@ def _columns(part: RecordPart) -> FaultColumns:
     events = [name for name in _FAULTS if name in part]
     rows = part.rows_of(*events)
     pid, address, ip, code = (
-        part.gathered(rows, field, events) for field in ("common_pid", "address", "ip", "error_code")
+        part.gathered(rows, field, events, code)
+        for field, code in zip(("common_pid", "address", "ip", "error_code"), "iQQQ", strict=True)
     )
     times, cpus, types = part.times, part.cpus, part.types.numbers
     if not isinstance(rows, range):

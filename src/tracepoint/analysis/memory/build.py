@@ -53,7 +53,7 @@ def _takes(part: RecordPart, machine: MemoryMachine) -> dict[str, Take]:
 
 def _object_take(part: RecordPart, machine: MemoryMachine, name: str, kind: int) -> Take:
     tid, site, pointer, asked, size = part.numbers(
-        name, "common_pid", "call_site", "ptr", "bytes_req", "bytes_alloc"
+        name, "common_pid", "call_site", "ptr", "bytes_req", "bytes_alloc", codes="iQQQQ"
     )
     allocate = machine.allocate
 
@@ -64,19 +64,19 @@ def _object_take(part: RecordPart, machine: MemoryMachine, name: str, kind: int)
 
 
 def _free_take(part: RecordPart, machine: MemoryMachine, name: str) -> Take:
-    (pointer,), free = part.numbers(name, "ptr"), machine.free
+    (pointer,), free = part.numbers(name, "ptr", codes="Q"), machine.free
     return lambda row, ts, _cpu: free(ts, pointer[row])
 
 
 def _page_takes(part: RecordPart, machine: MemoryMachine) -> dict[str, Take]:
     found: dict[str, Take] = {}
     if PAGE_ALLOC in part:
-        tid, frame, order = part.numbers(PAGE_ALLOC, "common_pid", "pfn", "order")
+        tid, frame, order = part.numbers(PAGE_ALLOC, "common_pid", "pfn", "order", codes="iQQ")
         kind = KINDS.index("pages")
         found[PAGE_ALLOC] = lambda row, ts, cpu: machine.allocate_pages(
             (ts, cpu, tid[row]), kind, frame[row], order[row]
         )
     if PAGE_FREE in part:
-        freed, size = part.numbers(PAGE_FREE, "pfn", "order")
+        freed, size = part.numbers(PAGE_FREE, "pfn", "order", codes="QQ")
         found[PAGE_FREE] = lambda row, ts, _cpu: machine.free_pages(ts, freed[row], size[row])
     return found

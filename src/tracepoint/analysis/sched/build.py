@@ -22,7 +22,7 @@ from tracepoint.analysis.sched.rows import (
     Wakings,
 )
 from tracepoint.analysis.sched.threads import IDLE
-from tracepoint.decode.numbers import view_numbers
+from tracepoint.decode.numbers import fit_numbers, view_numbers
 from tracepoint.named import NamedTuple
 from tracepoint.record.decode import DECODE
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     Take = Callable[[int, int, int], None]
     TakeRows = Callable[[ClosedRows], object]
 
-_SIGN, _MASK = 1 << 31, (1 << 32) - 1
 _NO_KIND = (None, ())
 
 
@@ -219,11 +218,7 @@ def _columns_of(event: _Event) -> Iterable[Column]:
 
 def _int32s(column: Column | None) -> Sequence[int]:
     """Return numbers as the kernel's `pid_t` has them, which is int32; none without a column."""
-    if column is None:
-        return ()
-    if column.plan.code in "bBhHi":
-        return column.numbers
-    return array("i", ((value + _SIGN & _MASK) - _SIGN for value in column.numbers))
+    return () if column is None else fit_numbers(column.numbers, "i")
 
 
 def _namer(name: tuple[Column, array[int]] | None) -> Callable[[int, Thread], None]:

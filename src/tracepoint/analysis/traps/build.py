@@ -53,9 +53,9 @@ class TrapReader:
 
 
 def _probe_take(part: RecordPart, machine: TrapMachine, probe: Probe) -> Take:
-    pid = part.column(probe.event, "common_pid").numbers
+    (pid,) = part.numbers(probe.event, "common_pid", codes="i")
     field = next((name for name in _NUMBERS if name in probe.fields), None)
-    number = None if field is None else part.column(probe.event, field).numbers
+    number = None if field is None else part.numbers(probe.event, field, codes="q")[0]
 
     def take(row: int, ts: int, cpu: int) -> None:
         vector = NONE if number is None else number[row]
@@ -73,12 +73,12 @@ def _trap_takes(part: RecordPart, machine: TrapMachine, *, has_entries: bool) ->
         if name in part:
             found[name] = _fixed_take(part, machine, name, vector)
     if ENTRY in part:
-        pid, number = part.numbers(ENTRY, "common_pid", "trap")
+        pid, number = part.numbers(ENTRY, "common_pid", "trap", codes="iq")
         found[ENTRY] = lambda row, ts, cpu: machine.enter(
             ts, cpu, pid[row], number[row], vector_name(number[row])
         )
     if EXIT in part:
-        task, ended = part.numbers(EXIT, "common_pid", "trap")
+        task, ended = part.numbers(EXIT, "common_pid", "trap", codes="iq")
         found[EXIT] = lambda row, ts, _cpu: machine.leave(ts, task[row], ended[row])
     if SIGNAL in part:
         found[SIGNAL] = _signal_take(part, machine)
@@ -86,7 +86,7 @@ def _trap_takes(part: RecordPart, machine: TrapMachine, *, has_entries: bool) ->
 
 
 def _fixed_take(part: RecordPart, machine: TrapMachine, event: str, vector: int) -> Take:
-    pid = part.column(event, "common_pid").numbers
+    (pid,) = part.numbers(event, "common_pid", codes="i")
     what = vector_name(vector)
     if event in FAULTS:
         what += ", kernel" if event == FAULTS[1] else ", user"
@@ -95,7 +95,7 @@ def _fixed_take(part: RecordPart, machine: TrapMachine, event: str, vector: int)
 
 
 def _signal_take(part: RecordPart, machine: TrapMachine) -> Take:
-    sender, tid, number, code = part.numbers(SIGNAL, "common_pid", "pid", "sig", "code")
+    sender, tid, number, code = part.numbers(SIGNAL, "common_pid", "pid", "sig", "code", codes="iiqq")
     return lambda row, ts, cpu: machine.signal(
         TrapSignal(ts, cpu, tid[row], sender[row], number[row], code[row], NONE)
     )
@@ -113,7 +113,7 @@ def _interrupt_takes(part: RecordPart, machine: TrapMachine) -> dict[str, Take]:
 
 
 def _begin_take(part: RecordPart, machine: TrapMachine, event: str, name: str) -> Take:
-    pid, vector = part.numbers(event, "common_pid", "vector")
+    pid, vector = part.numbers(event, "common_pid", "vector", codes="iq")
     return lambda row, ts, cpu: machine.interrupt(ts, cpu, pid[row], vector[row], name)
 
 

@@ -108,6 +108,21 @@ def locks(rng, n_cpus, n):
         yield Record(now, rng.randrange(n_cpus), event, values, rng.randint(1, 4))
 
 
+def power(rng, n_cpus, n):
+    """Idle states and frequencies of CPUs, which another CPU may record, and switches."""
+    now = 0
+    for _ in range(n):
+        now += rng.randint(0, 9)
+        cpu = rng.randrange(n_cpus)
+        event, values, on = rng.choice(
+            [("power:cpu_idle", {"cpu_id": cpu, "state": rng.choice([0, 1, 2, 0xFFFF_FFFF])}, cpu),
+             ("power:cpu_frequency", {"cpu_id": cpu, "state": rng.choice([1200, 2400])}, rng.randrange(n_cpus)),
+             ("power:cpu_idle_miss", {"cpu_id": cpu, "below": rng.randrange(2)}, cpu),
+             ("sched:sched_switch", {"next_pid": rng.choice([0, 7])}, cpu)]
+        )  # fmt: skip
+        yield Record(now, on, event, values, 0)
+
+
 def interrupts(rng, n_cpus, n):
     """Interrupts and softirqs in one another, timers and work, of which some begin or end without the other."""
     now, inside = 0, {cpu: [] for cpu in range(n_cpus)}
@@ -153,6 +168,7 @@ MAKERS = {
     "irq": (interrupts, {}),
     "functions": (functions, {}),
     "locks": (locks, {}),
+    "power": (power, {}),
     "latency": between(test_latency.RAISE, test_latency.ENTRY, "vec:common_cpu", "last"),
     "latency first": between(test_latency.RAISE, test_latency.ENTRY, "vec", "first"),
     "latency queue": between(test_latency.RAISE, test_latency.ENTRY, "vec", "queue"),

@@ -5,7 +5,8 @@ import pytest
 import tracepoint as tp
 from analysis.making import Schedule
 from tracepoint.analysis.coverage import Gap
-from tracepoint.analysis.levels import LevelMachine
+from tracepoint.analysis.growing import GrowingRows
+from tracepoint.analysis.levels import LevelMachine, no_levels
 from tracepoint.analysis.power.report import analyse_power
 from tracepoint.analysis.sql.database import AnalysisDatabase
 from tracepoint.errors import TracepointError
@@ -95,10 +96,12 @@ def test_a_loss_hides_what_the_state_is(opened):
 
 
 def test_a_frequency_may_change_on_any_cpu():
-    machine = LevelMachine({1: [Gap(10, 20, 1)]})
+    growing = GrowingRows(no_levels())
+    machine = LevelMachine(growing, {1: [Gap(10, 20, 1)]})
     machine.set(0, 5, 1200)
     machine.set(0, 30, 2400)
-    rows = machine.finish(40)
+    machine.finish(40)
+    rows = growing.columns
     assert (rows.dur.tolist(), rows.is_cut.tolist()) == ([5, 10], [1, 0])
 
 

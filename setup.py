@@ -2,7 +2,8 @@
 
 The rest is in pyproject.toml.
 
-`TRACEPOINT_PURE=1` leaves them out.  Why setuptools: docs/decisions/0015-build-of-the-core.md.
+`TRACEPOINT_PURE=1` leaves the modules out, and with `TRACEPOINT_PURE=0` it is an error where one cannot be
+compiled: a package that others install has them.  Why setuptools: docs/decisions/0015-build-of-the-core.md.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ FLAGS = [
 
 def extensions() -> list[Extension]:
     """Return the extension modules; where one cannot be compiled, the package is installed without it."""
-    if os.environ.get("TRACEPOINT_PURE", "") not in ("", "0"):
+    wanted = os.environ.get("TRACEPOINT_PURE", "")
+    if wanted not in ("", "0"):
         return []
     return [
         Extension(
@@ -42,7 +44,7 @@ def extensions() -> list[Extension]:
             depends=HEADERS,
             extra_compile_args=FLAGS,
             extra_link_args=["-pthread", "-ldl"],  # a library of its own before glibc 2.34
-            optional=True,
+            optional=not wanted,
         )
         for name, patterns in SOURCES.items()
     ]

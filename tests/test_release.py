@@ -78,6 +78,17 @@ def test_the_page_of_a_package_index_has_no_links_to_files(tmp_path: Path) -> No
 
 
 @pytest.mark.programs
+@pytest.mark.parametrize(("wanted", "fails"), [("", False), ("0", True)])
+def test_a_release_has_its_c_modules_or_fails(wanted: str, fails: bool, tmp_path: Path) -> None:
+    folders = ["--build-lib", str(tmp_path / "lib"), "--build-temp", str(tmp_path / "temp")]
+    command = [sys.executable, "setup.py", "-q", "build_ext", *folders]
+    environment = os.environ | {"CC": "false", "TRACEPOINT_PURE": wanted}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert "tracepoint._core" in done.stderr or "'false'" in done.stderr
+    assert bool(done.returncode) is fails
+
+
+@pytest.mark.programs
 def test_the_changelog_has_each_change_once_under_its_kind() -> None:
     pytest.importorskip("towncrier", reason="towncrier is not installed: make setup")
     command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "9.9"]

@@ -24,6 +24,7 @@ def make(target: str) -> str:
         pytest.skip("the work tree has changes: commit first")
     done = subprocess.run(["make", target], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    sys.stdout.write(done.stdout)  # `pytest -rP` shows what was made, and what could not be tried
     return done.stdout
 
 

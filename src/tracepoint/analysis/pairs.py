@@ -8,6 +8,7 @@ are written, its `EndScope`.
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,16 @@ from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
-    from tracepoint.analysis.coverage import Gap, GapFinder
+    from tracepoint.analysis.coverage import Gap
+
+    _Opened: TypeAlias = deque[tuple[int, int, int]] | list[tuple[int, int, int]]
 
 #: The row of an end that is not there.
 NO_ROW = -1
+# After all times of int64.
+_NEVER = 1 << 63
 
 
 class Order(Enum):
@@ -89,8 +95,10 @@ class PairMachine:
         self._by_cpu = {cpu: join_gaps(own) for cpu, own in gaps.items()} if scope is EndScope.CPU else {}
         everywhere = [gap for own in gaps.values() for gap in own] if scope is EndScope.ALL else []
         self._everywhere = join_gaps(everywhere) if everywhere else None
-        # Of each key what is open: row, time and CPU of the begin.
-        self._open: dict[Hashable, list[tuple[int, int, int]]] = {}
+        self._has_losses = bool(everywhere or self._by_cpu)
+        # Of each key what is open: the row of the begin, when a loss begins that may hide its end, and the
+        # first such time of this one and of those before it.
+        self._open: dict[Hashable, _Opened] = {}
         self._found()
         # When the last record of a key was, where a loss may hide the first of several begins.
         self._seen: dict[Hashable, int] | None = {} if order is Order.FIRST and gaps else None
@@ -110,8 +118,11 @@ class PairMachine:
             self._seen[key] = ts
             if not found:
                 ts = self._first_possible(since, ts, cpu)
+        hidden = self._hidden_from(ts, cpu) if self._has_losses else _NEVER
         if not found:
-            self._open[key] = [(row, ts, cpu)]
+            one = (row, hidden, hidden)
+            # Of a queue there may be many, from whose start they are taken.
+            self._open[key] = deque((one,)) if self._order is Order.QUEUE else [one]
             return True
         self._drop_hidden(found, ts)
         if found and self._is_one:
@@ -119,7 +130,7 @@ class PairMachine:
                 self._n_inner += 1
                 return False
             self._without_end.append(found.pop()[0])
-        found.append((row, ts, cpu))
+        found.append((row, hidden, min(hidden, found[-1][2]) if found else hidden))
         return True
 
     def end(self, key: Hashable, row: int, ts: int) -> int:
@@ -132,7 +143,7 @@ class PairMachine:
         if not found:
             self._orphans.append(row)
             return NO_ROW
-        begin = found.pop(0 if self._order is Order.QUEUE else -1)[0]
+        begin = (found.popleft() if isinstance(found, deque) else found.pop())[0]
         if not found:
             del self._open[key]
         self._begins.append(begin)
@@ -155,22 +166,26 @@ class PairMachine:
             self.drop(other)
             self._open[other] = found
 
-    def _drop_hidden(self, found: list[tuple[int, int, int]], ts: int) -> None:
+    def _drop_hidden(self, found: _Opened, ts: int) -> None:
         """Drop begins whose end a loss before `ts` may hide."""
-        if self._everywhere is None and not self._by_cpu:
+        # Looking at each of many that are open, at each record, would have no end.
+        if not found or found[-1][2] >= ts:
             return
-        kept = []
-        for one in found:
-            if self._is_hidden(one, ts):
-                self._cut.append(one[0])
+        kept, soonest = [], _NEVER
+        for row, hidden, _ in found:
+            if hidden < ts:
+                self._cut.append(row)
             else:
-                kept.append(one)
-        found[:] = kept
+                soonest = min(soonest, hidden)
+                kept.append((row, hidden, soonest))
+        found.clear()
+        found.extend(kept)
 
-    def _is_hidden(self, one: tuple[int, int, int], ts: int) -> bool:
-        finder: GapFinder | None = self._everywhere or self._by_cpu.get(one[2])
-        gap = finder.first_after(one[1]) if finder is not None else None
-        return gap is not None and gap[0] < ts
+    def _hidden_from(self, ts: int, cpu: int) -> int:
+        """Return when the first loss begins that may hide the end of a begin."""
+        finder = self._everywhere or self._by_cpu.get(cpu)
+        gap = finder.first_after(ts) if finder is not None else None
+        return _NEVER if gap is None else gap[0]
 
     def drop_hidden(self, ts: int) -> None:
         """Drop begins whose end a loss before `ts` may hide: the next record of their key would do so."""

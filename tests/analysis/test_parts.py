@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracepoint as tp
-from analysis import test_faults, test_latency, test_losses, test_syscalls
+from analysis import test_faults, test_latency, test_losses, test_swap, test_syscalls
 from analysis.losing import US, Record, schedule_of
 from effort import examples
 from tracepoint.analysis import parts, sums
 from tracepoint.analysis.registry import analyse
 from tracepoint.analysis.sections import MAX_ROWS, Choice
+from tracepoint.analysis.swap.needs import RECLAIM
 from tracepoint.analysis.text import report_facts
 from tracepoint.decode import engine
 from tracepoint.decode.trace import Trace
@@ -123,6 +124,23 @@ def power(rng, n_cpus, n):
         yield Record(now, on, event, values, 0)
 
 
+def swapping(rng, n_cpus, n):
+    """Pages that are swapped and written by tasks that reclaim, and pages of files, of a few places each."""
+    now = 0
+    for _ in range(n):
+        now += rng.randint(0, 9)
+        kind = rng.choice(["direct", "kswapd", "node"])
+        page = {"i_ino": 5, "s_dev": 8, "index": rng.randint(1, 4)}
+        event, values = rng.choice(
+            [(test_swap.IN, {"entry": rng.randint(1, 6), "major": rng.randrange(2)}),
+             (test_swap.OUT, {"entry": rng.randint(1, 6), "nr_pages": rng.randint(1, 3)}),
+             (test_swap.WRITE, {"pfn": 1, "reclaim_flags": rng.choice([9, 6, 24, 0])}),
+             (test_swap.DELETE, page), (test_swap.ADD, page),
+             *((name, {"nr_reclaimed": rng.randint(0, 9)}) for name in RECLAIM[kind])]
+        )  # fmt: skip
+        yield Record(now, rng.randrange(n_cpus), event, values, rng.randint(1, 4))
+
+
 def interrupts(rng, n_cpus, n):
     """Interrupts and softirqs in one another, timers and work, of which some begin or end without the other."""
     now, inside = 0, {cpu: [] for cpu in range(n_cpus)}
@@ -169,6 +187,7 @@ MAKERS = {
     "functions": (functions, {}),
     "locks": (locks, {}),
     "power": (power, {}),
+    "swap": (swapping, {}),
     "latency": between(test_latency.RAISE, test_latency.ENTRY, "vec:common_cpu", "last"),
     "latency first": between(test_latency.RAISE, test_latency.ENTRY, "vec", "first"),
     "latency queue": between(test_latency.RAISE, test_latency.ENTRY, "vec", "queue"),

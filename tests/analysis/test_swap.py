@@ -88,7 +88,7 @@ def test_a_page_of_a_file_that_comes_back_has_a_distance(analyse):
     made.add(6, 0, ADD, {"i_ino": 5, "s_dev": 8, "index": 1}, A)
     made.add(7, 0, ADD, {"i_ino": 5, "s_dev": 9, "index": 2}, A)
     report = analyse(made)
-    assert list(report.machine.distances) == [2]
+    assert list(report.distances.values) == [2]
 
 
 def test_a_loss_hides_distances_and_when_pages_left(analyse):

@@ -203,12 +203,38 @@ class SampleSums(Generic[Key]):
             self._folded.setdefault(groups[at], Histogram()).add(histogram)
         self._n -= len(values)
 
-    def samples(self, hiding: Hiding) -> dict[Key, Samples]:
-        """Return the times by group, those with most time first; `hiding` is what losses hide of them."""
+    @property
+    def values(self) -> Mapping[Key, array[int] | Histogram]:
+        """The times by group, each by itself or folded."""
         if self._folded:
             self._fold()
-        values: Mapping[Key, array[int] | Histogram] = {**self._exact, **self._folded}
-        made = {group: hiding.samples(own, self._n_cut[group]) for group, own in values.items()}
+        return {**self._exact, **self._folded}
+
+    def together(self, hiding: Hiding, chosen: Callable[[Key], bool]) -> Samples:
+        """Return the times of the chosen groups; `hiding` is what losses hide of them.
+
+        >>> from tracepoint.analysis.spans import Hiding
+        >>> sums = SampleSums()
+        >>> sums.add_values({"a": array("q", [3]), "b": array("q", [5]), "c": array("q", [9])})
+        >>> list(sums.together(Hiding(0, None), "ac".__contains__).values)
+        [3, 9]
+        """
+        exact, folded = array("q"), Histogram()
+        for group, own in self.values.items():
+            if not chosen(group):
+                continue
+            if isinstance(own, Histogram):
+                folded.add(own)
+            else:
+                exact += own
+        if not len(folded):
+            return hiding.samples(exact)
+        folded.add(Histogram(exact))
+        return hiding.samples(folded)
+
+    def samples(self, hiding: Hiding) -> dict[Key, Samples]:
+        """Return the times by group, those with most time first; `hiding` is what losses hide of them."""
+        made = {group: hiding.samples(own, self._n_cut[group]) for group, own in self.values.items()}
         first = self._first
         return dict(sorted(made.items(), key=lambda one: (-one[1].total, first.get(one[0], 0))))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.analysis.sums import SampleSums
 from tracepoint.analysis.swap.machine import UNKNOWN, SwapMachine
 from tracepoint.analysis.swap.needs import (
     ADD,
     DELETE,
-    NEEDS,
     RECLAIM,
     RSS,
     SHRINK,
@@ -19,10 +18,11 @@ from tracepoint.analysis.swap.needs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from tracepoint.analysis.records import Take
-    from tracepoint.decode.trace import Trace
+    from tracepoint.analysis.growing import ClosedPart
+    from tracepoint.analysis.records import AnalysisRecords, RecordPart, Take
+    from tracepoint.analysis.swap.machine import ReclaimRows
 
     Numbers = Sequence[int]
 
@@ -30,20 +30,42 @@ if TYPE_CHECKING:
 LARGEST_ORDER = 20
 
 
-def read_swap(trace: Trace) -> tuple[AnalysisRecords, SwapMachine]:
-    """Return the records and what they say of swapping."""
-    records = AnalysisRecords(trace, "swap", NEEDS)
-    machine = SwapMachine(records.coverage.gaps)
-    reader = _Reader(records, machine)
-    records.run(reader.swaps() | reader.reclaims() | reader.files())
-    machine.reclaims.finish(records.coverage.stop)
-    return records, machine
+class SwapReader:
+    """Reads what a recording says of swapping, as often as it is asked for.
+
+    `machine` counts what it found the last time, `away` is how long pages were in a swap area by task and
+    CPU, `distances` how many pages left the page cache before one came back.
+    """
+
+    def __init__(self, records: AnalysisRecords) -> None:
+        self.records = records
+        self.machine = SwapMachine({})
+        self.away: SampleSums[tuple[int, int]] = SampleSums()
+        self.distances: SampleSums[str] = SampleSums()
+
+    def read(self, take: Callable[[ClosedPart[ReclaimRows]], object]) -> None:
+        """Give the times of reclaim to `take`, part by part."""
+        machine = self.machine = SwapMachine(self.records.coverage.gaps)
+        self.away, self.distances = SampleSums(), SampleSums()
+
+        def takes_of(part: RecordPart) -> dict[str, Take]:
+            taker = _Taker(part, machine)
+            return taker.swaps() | taker.reclaims() | taker.files()
+
+        def give(closed: ClosedPart[ReclaimRows]) -> None:
+            away, distances = machine.closed()
+            self.away.add_values(away)
+            self.distances.add_values({"file": distances} if distances else {})
+            take(closed)
+
+        self.records.run_parts(takes_of, lambda: give(machine.reclaims.closed()))
+        give(machine.reclaims.finish(self.records.coverage.stop))
 
 
-class _Reader:
-    """Makes what takes the records of each event."""
+class _Taker:
+    """Makes what takes the records of each event of a part."""
 
-    def __init__(self, records: AnalysisRecords, machine: SwapMachine) -> None:
+    def __init__(self, records: RecordPart, machine: SwapMachine) -> None:
         self._records = records
         self._machine = machine
 
@@ -74,7 +96,7 @@ class _Reader:
 
     def _write(self, name: str) -> Take:
         tid, flags = self._records.numbers(name, "common_pid", "reclaim_flags")
-        return lambda row, ts, cpu: self._machine.writes.add(ts, cpu, tid[row], flags[row])
+        return lambda row, _ts, cpu: self._machine.writes.add(cpu, tid[row], flags[row])
 
     def reclaims(self) -> dict[str, Take]:
         """Take begins and ends of reclaim, and what it scanned."""

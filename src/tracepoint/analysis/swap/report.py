@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.grouping import Grouping
-from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.sections import DistributionSection, Unit
-from tracepoint.analysis.spans import hiding_of, samples_of, span_columns
-from tracepoint.analysis.swap.build import LARGEST_ORDER, read_swap
-from tracepoint.analysis.swap.machine import UNKNOWN
-from tracepoint.analysis.swap.needs import ADD, DELETE, RECLAIM, SWAP_IN, SWAP_OUT
+from tracepoint.analysis.grouping import ChosenFigures
+from tracepoint.analysis.parts import PartedReport, SummedParts
+from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.analysis.report import ALL
+from tracepoint.analysis.sections import MAX_ROWS, DistributionSection, Unit
+from tracepoint.analysis.spans import hiding_of, span_columns
+from tracepoint.analysis.swap.build import LARGEST_ORDER, SwapReader
+from tracepoint.analysis.swap.machine import UNKNOWN, ReclaimRows, no_reclaims
+from tracepoint.analysis.swap.needs import ADD, DELETE, NEEDS, RECLAIM, SWAP_IN, SWAP_OUT
 from tracepoint.analysis.swap.sections import (
     page_section,
     reclaim_section,
@@ -19,22 +21,22 @@ from tracepoint.analysis.swap.sections import (
     task_section,
     write_section,
 )
+from tracepoint.analysis.swap.sums import ChosenMoves, ReclaimSums
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
-    from tracepoint.analysis.records import AnalysisRecords
+    from tracepoint.analysis.distribution import Samples
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.analysis.swap.machine import SwapMachine
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
 
-class SwapReport(Report):
+class SwapReport(PartedReport[ReclaimRows, ReclaimSums]):
     """Swapping and reclaim of a trace; `analyse_swap` makes it.
 
     `reclaim` is a table with a row for each time of reclaim; `dur` is -1 where its end was not recorded.
@@ -42,17 +44,24 @@ class SwapReport(Report):
 
     name = "swap"
 
-    def __init__(self, records: AnalysisRecords, machine: SwapMachine) -> None:
-        super().__init__(records.coverage, records.missing)
-        self.records = records
-        self.machine = machine
+    def __init__(self, swap: SwapReader) -> None:
+        self._swap = swap
+        records = self.records = swap.records
+        parts = SummedParts(swap.read, lambda choice: ReclaimSums(records.names, choice))
+        super().__init__(records.coverage, records.missing, parts)
         self._recorded = records.recorded
         # How many pages one lost event may have evicted.
         self._largest_eviction = 1 << (LARGEST_ORDER if "order" in records.fields.get(DELETE, ()) else 0)
 
     def __repr__(self) -> str:
-        n = sum(self.machine.outs.n_pages)
-        return f"<SwapReport of {len(self.machine.ins.ts):,} pages in, {n:,} out>"
+        moves = (self.machine.ins, self.machine.outs)
+        n_in, n_out = (ChosenMoves(own, ALL, {}).n_pages for own in moves)
+        return f"<SwapReport of {n_in:,} pages in, {n_out:,} out>"
+
+    @property
+    def machine(self) -> SwapMachine:
+        """What was counted."""
+        return self._swap.machine
 
     @property
     def tables(self) -> dict[str, ColumnTable]:
@@ -62,63 +71,70 @@ class SwapReport(Report):
     @cached_property
     def reclaim(self) -> ColumnTable:
         """The times of reclaim, in the order in which they began."""
-        rows = self.machine.reclaims
+        return self.tables_of(lambda: self.parts.all_rows(no_reclaims()))["reclaim"]
+
+    def tables_of(self, rows: Callable[[], ReclaimRows]) -> dict[str, ColumnTable]:
+        """Return the table `reclaim` of some times."""
+        kinds = list(RECLAIM)
 
         def columns() -> list[Column]:
+            found = rows()
             return [
-                *span_columns(rows.ts, rows.dur, rows.cpu, rows.tid),
-                names_column("kind", rows.kind),
-                number_column("n_freed", rows.n_freed, "q", UNKNOWN),
+                *span_columns(found.ts, found.dur, found.cpu, found.tid),
+                names_column("kind", (kinds[kind] for kind in found.kind)),
+                number_column("n_freed", found.n_freed, "q", UNKNOWN),
             ]
 
-        return ColumnTable("reclaim", columns)
+        return {"reclaim": ColumnTable("reclaim", columns)}
 
-    def _away(self, rows: Sequence[int]) -> Distribution:
-        """Return how long pages were in a swap area."""
-        values = [self.machine.ins.away[row] for row in rows]
-        hiding = hiding_of(self.coverage, [self.coverage.start])
-        return hiding.samples([ns for ns in values if ns != UNKNOWN], self.machine.n_unsure_slots)
+    def _away(self, choice: Choice) -> Samples:
+        """Return how long pages were in a swap area, by who brought them back."""
+        names = self.records.names
+        hiding = hiding_of(self.coverage, [self.coverage.start]).more(self.machine.n_unsure_slots)
+        return self._swap.away.together(
+            hiding, lambda who: choice.has_cpu(who[1]) and choice.has_task(who[0], names.get(who[0], ""))
+        )
 
     @property
-    def _distances(self) -> Distribution:
+    def distances(self) -> Samples:
+        """How many pages left the page cache before one came back."""
         machine = self.machine
         hidden = max(self.coverage.n_lost, 0) * self._largest_eviction
         hiding = hiding_of(self.coverage)._replace(longest=machine.n_evicted + hidden)
-        return hiding.samples(machine.distances, machine.n_unsure_files)
+        return self._swap.distances.together(hiding.more(machine.n_unsure_files), lambda _file: True)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return pages in and out, what was written, tasks, and reclaim with its times."""
-        machine = self.machine
-        reclaims = machine.reclaims
-        moves = {"in": machine.ins, "out": machine.outs, "written": machine.writes}
-        groups = {name: Grouping(self.records, choice, own.tid, own.cpu) for name, own in moves.items()}
-        group = groups["reclaim"] = Grouping(self.records, choice, reclaims.tid, reclaims.cpu)
-        by_kind: dict[str, list[int]] = {kind: [] for kind in RECLAIM}
-        for row in group.rows:
-            by_kind[reclaims.kind[row]].append(reclaims.dur[row])
+        machine, group, names = self.machine, ChosenFigures(self.records, choice), self.records.names
+        ins, outs, writes = (
+            ChosenMoves(own, choice, names) for own in (machine.ins, machine.outs, machine.writes)
+        )
+        reclaims = self.parts.sums(choice._replace(most=MAX_ROWS))
+        tally = machine.reclaims.tally
+        hiding = hiding_of(self.coverage, tally.first_cut)
+        lengths = reclaims.lengths.values
         times = {
-            kind: samples_of((ns for ns in by_kind[kind] if ns != UNKNOWN), self.coverage, reclaims.cut)
-            for kind in RECLAIM
+            kind: hiding.samples(lengths.get(number, ()), tally.n_cut) for number, kind in enumerate(RECLAIM)
         }
         ends = tuple(name for names in RECLAIM.values() for name in names)
         return (
-            page_section(groups["in"], groups["out"], machine.ins, machine.outs),
-            write_section(groups["written"], machine.writes),
-            task_section(groups, moves, reclaims),
-            reclaim_section(group, reclaims),
+            page_section(ins, outs, group),
+            write_section(writes, group),
+            task_section(ins, outs, writes, reclaims, group),
+            reclaim_section(reclaims, group),
             scan_section(group, machine.n_scanned, machine.n_reclaimed),
             DistributionSection("reclaim_ns", "Time of a reclaim", times, "kind", events=ends),
             DistributionSection(
                 "away_ns",
                 "Time in a swap area",
-                {"in": self._away(groups["in"].rows)},
+                {"in": self._away(choice)},
                 "page",
                 events=(SWAP_IN, SWAP_OUT),
             ),
             DistributionSection(
                 "refault_pages",
                 "Pages that left the page cache before one came back (at most)",
-                {"file": self._distances},
+                {"file": self.distances},
                 "page",
                 Unit.COUNT,
                 (DELETE, ADD),
@@ -149,7 +165,7 @@ def analyse_swap(trace: Trace) -> SwapReport:
     ...     analyse_swap(trace)
     <SwapReport of 0 pages in, 0 out>
     """
-    return SwapReport(*read_swap(trace))
+    return SwapReport(SwapReader(AnalysisRecords(trace, SwapReport.name, NEEDS)))
 
 
 analyse = analyse_swap

@@ -66,20 +66,17 @@ class SummedParts(RowParts[ClosedPart[Rows]], Generic[Rows, Sums]):
 
     `read` reads the recording and gives the rows of each part to the function that it is called with; the
     first reading keeps them up to MAX_KEPT, from then on it adds them to what `sums_of` returns for the
-    choice that has no limits.  With `keeps_all` it keeps them all: they are columns that stay anyway.
+    choice that has no limits.  One part is kept whatever its size: it is no more than what was read of it.
     """
 
     def __init__(
         self,
         read: Callable[[Callable[[ClosedPart[Rows]], object]], object],
         sums_of: Callable[[Choice], Sums],
-        *,
-        keeps_all: bool = False,
     ) -> None:
         self._kept: list[ClosedPart[Rows]] = []
         super().__init__(read, self._kept)
         self._sums_of = sums_of
-        self._keeps_all = keeps_all
         self._sums: Sums | None = None
         self._last: tuple[Choice, Sums] | None = None
         read(self._take)
@@ -89,7 +86,7 @@ class SummedParts(RowParts[ClosedPart[Rows]], Generic[Rows, Sums]):
             self._sums.add(part)
             return
         self._kept.append(part)
-        if not self._keeps_all and sum(map(len, self._kept)) > MAX_KEPT:
+        if len(self._kept) > 1 and sum(map(len, self._kept)) > MAX_KEPT:
             self._sums = self._sums_of(Choice())
             kept, self._kept, self.kept = self._kept, [], None
             # Each goes before the next is added, as the last one is still being read.

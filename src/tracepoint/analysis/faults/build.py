@@ -67,11 +67,6 @@ class FaultReader:
         """Whether all rows come by their numbers, those of parts one after the other."""
         return self._are_alone or self.records.n_parts == 1
 
-    @property
-    def shares_columns(self) -> bool:
-        """Whether rows are columns of the records, all of which stay."""
-        return self._are_alone and self.records.n_parts == 1
-
     @cached_property
     def _are_alone(self) -> bool:
         """Whether faults have no state: without losses and other records, they are counted as they are."""

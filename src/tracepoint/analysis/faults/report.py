@@ -46,9 +46,7 @@ class FaultReport(PartedReport[FaultRows, FaultSums]):
     def __init__(self, reader: FaultReader) -> None:
         self._reader = reader
         records = self.records = reader.records
-        parts = SummedParts(
-            reader.read, lambda choice: FaultSums(reader, choice), keeps_all=reader.shares_columns
-        )
+        parts = SummedParts(reader.read, lambda choice: FaultSums(reader, choice))
         super().__init__(records.coverage, records.missing, parts)
         #: Counts of what was found, and the regions of faults.
         self.machine = reader.machine

@@ -1,6 +1,7 @@
 """Analyses of a recording that is read in parts: all that they find is what they find of the whole."""
 
 import random
+from array import array
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from effort import examples
 from tracepoint.analysis import parts, sums
 from tracepoint.analysis.registry import analyse
 from tracepoint.analysis.sections import MAX_ROWS, Choice
+from tracepoint.analysis.spans import Hiding
 from tracepoint.analysis.swap.needs import RECLAIM
 from tracepoint.analysis.text import report_facts
 from tracepoint.decode import engine
@@ -141,6 +143,32 @@ def swapping(rng, n_cpus, n):
         yield Record(now, rng.randrange(n_cpus), event, values, rng.randint(1, 4))
 
 
+def requests(rng, n_cpus, n):
+    """Events of requests for a few places of two devices, of which one has a queue."""
+    now = 0
+    for _ in range(n):
+        now += rng.randint(0, 9)
+        dev, rwbs = rng.choice([8 << 20, 9 << 20]), rng.choice(["R", "WS", "FF", "D"])
+        names = [
+            "rq_issue",
+            "rq_issue",
+            "rq_complete",
+            "rq_complete",
+            "rq_requeue",
+            "rq_merge",
+            "bio_backmerge",
+        ]
+        event = rng.choice(names if dev == 9 << 20 else [*names, "rq_insert", "rq_insert", "bio_frontmerge"])
+        values = {
+            "dev": dev,
+            "sector": 8 * rng.randint(1, 6),
+            "nr_sector": rng.choice([8, 8, 16]),
+            "rwbs": rwbs,
+        }
+        values["error"] = rng.choice([0, 0, 0, -5])
+        yield Record(now, rng.randrange(n_cpus), f"block:block_{event}", values, rng.randint(1, 4))
+
+
 def interrupts(rng, n_cpus, n):
     """Interrupts and softirqs in one another, timers and work, of which some begin or end without the other."""
     now, inside = 0, {cpu: [] for cpu in range(n_cpus)}
@@ -188,6 +216,7 @@ MAKERS = {
     "locks": (locks, {}),
     "power": (power, {}),
     "swap": (swapping, {}),
+    "block": (requests, {}),
     "latency": between(test_latency.RAISE, test_latency.ENTRY, "vec:common_cpu", "last"),
     "latency first": between(test_latency.RAISE, test_latency.ENTRY, "vec", "first"),
     "latency queue": between(test_latency.RAISE, test_latency.ENTRY, "vec", "queue"),
@@ -308,3 +337,13 @@ def test_many_times_are_folded_into_histograms(tmp_path, monkeypatch, seed):
             assert found.low <= exact.low
             assert (exact.high is None) == (found.high is None)
             assert found.high is None or exact.high <= found.high <= exact.high * (1 + 2**-7) + 1
+
+
+def test_groups_of_few_times_are_put_together_with_folded_ones(monkeypatch):
+    monkeypatch.setattr(sums, "MAX_EXACT", 20)
+    monkeypatch.setattr(sums, "_FEW", 3)
+    found = sums.SampleSums()
+    found.add_values({"many": array("q", range(100, 200)), "few": array("q", [7])})
+    every, few = found.joined(Hiding(0, None)), found.joined(Hiding(0, None), ["few"])
+    assert (every.count.low, every.sum.low, every.quantile(0.001).low) == (101, sum(range(100, 200)) + 7, 7)
+    assert list(few.values) == [7]

@@ -110,10 +110,6 @@ class Hiding(NamedTuple):
         """
         return self if self.n is None else self._replace(n=self.n + n)
 
-    def more(self, n: int) -> Hiding:
-        """Return what is hidden of samples of which `n` more were dropped."""
-        return self._replace(n=None if self.n is None else self.n + n)
-
     @overload
     def samples(self, values: Histogram, n_dropped: int = 0) -> Histogram: ...
 
@@ -122,7 +118,7 @@ class Hiding(NamedTuple):
 
     def samples(self, values: Iterable[int] | Histogram, n_dropped: int = 0) -> Distribution | Histogram:
         """Return the figures of the samples that are known, with those left out that were dropped."""
-        hidden, longest = self.more(n_dropped)
+        hidden, longest = self.dropping(n_dropped)
         if isinstance(values, Histogram):
             return values.hiding(hidden, longest)
         return Distribution(values, hidden, longest)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Flags: TypeAlias = Sequence[bool] | None
 
 Key = TypeVar("Key", bound="Hashable")
+Name = TypeVar("Name", bound="Hashable")
 Row = TypeVar("Row")
 #: So many samples are kept each by itself; more are folded into histograms.
 MAX_EXACT = 4_000_000
@@ -204,39 +205,11 @@ class SampleSums(Generic[Key]):
         self._n -= len(values)
 
     @property
-    def values(self) -> Mapping[Key, array[int] | Histogram]:
+    def _values(self) -> Mapping[Key, array[int] | Histogram]:
         """The times by group, each by itself or folded."""
         if self._folded:
             self._fold()
         return {**self._exact, **self._folded}
-
-    def together(self, hiding: Hiding, chosen: Callable[[Key], bool]) -> Samples:
-        """Return the times of the chosen groups; `hiding` is what losses hide of them.
-
-        >>> from tracepoint.analysis.spans import Hiding
-        >>> sums = SampleSums()
-        >>> sums.add_values({"a": array("q", [3]), "b": array("q", [5]), "c": array("q", [9])})
-        >>> list(sums.together(Hiding(0, None), "ac".__contains__).values)
-        [3, 9]
-        """
-        exact, folded = array("q"), Histogram()
-        for group, own in self.values.items():
-            if not chosen(group):
-                continue
-            if isinstance(own, Histogram):
-                folded.add(own)
-            else:
-                exact += own
-        if not len(folded):
-            return hiding.samples(exact)
-        folded.add(Histogram(exact))
-        return hiding.samples(folded)
-
-    def samples(self, hiding: Hiding) -> dict[Key, Samples]:
-        """Return the times by group, those with most time first; `hiding` is what losses hide of them."""
-        made = {group: hiding.samples(own, self._n_cut[group]) for group, own in self.values.items()}
-        first = self._first
-        return dict(sorted(made.items(), key=lambda one: (-one[1].total, first.get(one[0], 0))))
 
     def joined(self, hiding: Hiding, groups: Collection[Key] = ()) -> Samples:
         """Return the times of some groups as one; without any, those of all.
@@ -247,18 +220,57 @@ class SampleSums(Generic[Key]):
         >>> list(sums.joined(Hiding(0, 0)).values), list(sums.joined(Hiding(0, 0), ["read"]).values)
         ([5, 7, 30], [5, 7])
         """
-        if self._folded:
-            self._fold()
-            whole = Histogram()
-            for group, own in self._folded.items():
-                if not groups or group in groups:
-                    whole.add(own)
-            return hiding.samples(whole)
-        values = array("q")
-        for group, exact in self._exact.items():
-            if not groups or group in groups:
-                values += exact
-        return hiding.samples(values)
+        exact, folded = array("q"), Histogram()
+        for group, own in self._values.items():
+            if groups and group not in groups:
+                continue
+            if isinstance(own, Histogram):
+                folded.add(own)
+            else:
+                exact += own
+        if not len(folded):
+            return hiding.samples(exact)
+        # Of groups with few times each is known by itself.
+        folded.add(Histogram(exact))
+        return hiding.samples(folded)
+
+    @property
+    def groups(self) -> Iterable[Key]:
+        """The groups of which there are times, or ends in losses."""
+        return {*self._exact, *self._folded, *self._n_cut}
+
+    def count(self, group: Key) -> int:
+        """Return how many times a group has, with those whose end a loss may hide."""
+        known = self._exact.get(group, ()), self._folded.get(group, ())
+        return sum(map(len, known)) + self._n_cut[group]
+
+    def by_name(
+        self, groups: Mapping[Name, Sequence[Key]], hiding: Hiding, n_dropped: Mapping[Name, int]
+    ) -> dict[Name, Samples]:
+        """Return the times of several groups put together, those with most time first.
+
+        `hiding` is what losses hide of them, besides `n_dropped`.
+
+        >>> from tracepoint.analysis.spans import Hiding
+        >>> sums = SampleSums()
+        >>> sums.add(["a", "b", "c"], [3, 5, OPEN], [0, 0, 1], range(3))
+        >>> sums.by_name({"both": ["a", "b"], "none": ["c"]}, Hiding(0, 9), {"both": 2})["both"].count
+        Bounds(low=2, high=4)
+        """
+        made = []
+        for name, own in groups.items():
+            n_cut = sum(self._n_cut[group] for group in own)
+            found = self.joined(hiding.dropping(n_cut + n_dropped.get(name, 0)), own)
+            if len(found):
+                first = min(self._first[group] for group in own if group in self._first)
+                made.append((-found.total, first, name, found))
+        return {name: found for _, _, name, found in sorted(made, key=lambda one: one[:2])}
+
+    def samples(self, hiding: Hiding) -> dict[Key, Samples]:
+        """Return the times by group, those with most time first; `hiding` is what losses hide of them."""
+        made = {group: hiding.samples(own, self._n_cut[group]) for group, own in self._values.items()}
+        first = self._first
+        return dict(sorted(made.items(), key=lambda one: (-one[1].total, first.get(one[0], 0))))
 
 
 class LongestRows(Generic[Row]):
@@ -290,6 +302,17 @@ class LongestRows(Generic[Row]):
         self._rows.extend(map(row_of, ended))
         self._durs.extend(map(durs.__getitem__, ended))
         self._numbers.extend(map(numbers.__getitem__, ended))
+        self._keep_most()
+
+    def extend(self, other: LongestRows[Row]) -> None:
+        """Add the rows of another."""
+        self.n += other.n
+        self._rows += other._rows
+        self._durs += other._durs
+        self._numbers += other._numbers
+        self._keep_most()
+
+    def _keep_most(self) -> None:
         if self._most is not None:
             kept = self._order()[: self._most]
             self._rows = [self._rows[at] for at in kept]

@@ -2,63 +2,93 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.block.needs import BACK, COMPLETE, FRONT, INSERT, ISSUE, MERGE, REQUEUE
-from tracepoint.analysis.block.requests import Place, RequestMachine
+from tracepoint.analysis.block.requests import NEVER, Place, RequestMachine, Words
+from tracepoint.decode.numbers import sort_numbers
 from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from tracepoint.analysis.block.requests import BlockRequest
-    from tracepoint.analysis.records import AnalysisRecords, Take
+    from tracepoint.analysis.block.requests import RequestRows
+    from tracepoint.analysis.growing import ClosedPart
+    from tracepoint.analysis.records import AnalysisRecords, RecordPart, Take
 
 
-class BlockWork(NamedTuple):
-    """All requests by their first event, the tasks that made them, and what was counted beside them.
+class RequestReader:
+    """Reads the requests of a recording, as often as they are asked for.
 
-    `n_orphans` are completions without a request, `n_bio_merges` additions to requests by device.
+    `words` are what requests do (rwbs), `n_bio_merges` additions to requests by device, `n_orphans`
+    completions without a request.  Of `n` requests `n_open` have no end, and a loss may hide that of `n_cut`
+    others, the first of which began at `first_cut` in ns (none without any).  `queued` are the devices
+    that have a queue to wait in.
     """
 
-    requests: Sequence[BlockRequest]
-    tids: Sequence[int]
-    n_orphans: int
-    n_bio_merges: Mapping[int, int]
+    def __init__(self, records: AnalysisRecords) -> None:
+        self.records = records
+        self.words = Words()
+        self.n_bio_merges: Mapping[int, int] = {}
+        self.n = self.n_open = self.n_cut = self.n_orphans = 0
+        self.first_cut: list[int] = []
+        self.queued: set[int] = set()
+
+    def read(self, take: Callable[[ClosedPart[RequestRows]], object]) -> None:
+        """Give the requests to `take`, part by part."""
+        self.n = self.n_open = self.n_cut = 0
+        machine, last = RequestMachine(self.records.coverage.gaps, self.words), [0]
+
+        def takes_of(part: RecordPart) -> dict[str, Take]:
+            last[0] = part.times[-1] if len(part) else last[0]
+            return _takes(part, machine)
+
+        def give(closed: ClosedPart[RequestRows]) -> None:
+            self._count(closed.rows)
+            take(closed)
+
+        self.records.run_parts(takes_of, lambda: give(machine.closed(last[0])))
+        give(machine.finish(self.records.coverage.stop))
+        self.n_orphans, self.n_bio_merges = machine.n_orphans, machine.n_bio_merges
+
+    def _count(self, rows: RequestRows) -> None:
+        self.n += len(rows.ts)
+        columns = zip(
+            rows.dev, rows.ts, rows.first_issue, rows.done, rows.is_merged, rows.is_cut, strict=True
+        )
+        for dev, ts, first_issue, done, is_merged, is_cut in columns:
+            if first_issue != ts:
+                self.queued.add(dev)
+            if is_cut:
+                self.n_cut += 1
+                self.first_cut = [min(chain(self.first_cut, [ts]))]
+            elif done == NEVER and not is_merged:
+                self.n_open += 1
+
+    def is_start_unknown(self, rows: RequestRows, at: int) -> bool:
+        """Whether a loss may hide when a request was queued; a device without a scheduler has no queue."""
+        return bool(rows.is_start_unknown[at]) and rows.dev[at] in self.queued
 
 
-def read_requests(records: AnalysisRecords) -> BlockWork:
-    """Return the requests of a recording."""
-    machine = RequestMachine(records.coverage.gaps)
-    errors = records.column(COMPLETE, "error").numbers
-    done = _places(records, COMPLETE)
+def _takes(part: RecordPart, machine: RequestMachine) -> dict[str, Take]:
+    errors, done = part.column(COMPLETE, "error").numbers, _places(part, COMPLETE)
     takes: dict[str, Take] = {COMPLETE: lambda row, ts, _cpu: machine.complete(done(row), errors[row], ts)}
     for event, begin in ((INSERT, machine.insert), (ISSUE, machine.issue)):
-        if event in records:
-            takes[event] = _begin(_places(records, event), begin)
+        if event in part:
+            takes[event] = _begin(part, event, begin)
     for event, change in ((REQUEUE, machine.requeue), (MERGE, machine.merge)):
-        if event in records:
-            takes[event] = _change(_places(records, event), change)
+        if event in part:
+            takes[event] = _change(_places(part, event), change)
     for event in (FRONT, BACK):
-        if event in records:
-            takes[event] = _bio(_places(records, event), machine, is_in_front=event == FRONT)
-    records.run(takes)
-    requests = machine.finish(records.coverage.stop)
-    pids = {
-        event: records.column(event, "common_pid").numbers for event in (INSERT, ISSUE) if event in records
-    }
-    with_inserts = {request.dev for request in requests if request.first_issue != request.ts}
-    for request in requests:
-        # A device without a scheduler has no queue to wait in.
-        request.is_start_unknown = request.is_start_unknown and request.dev in with_inserts
-    tids = [pids[ISSUE if request.first_issue == request.ts else INSERT][request.row] for request in requests]
-    return BlockWork(requests, tids, machine.n_orphans, machine.n_bio_merges)
+        if event in part:
+            takes[event] = _bio(_places(part, event), machine, is_in_front=event == FRONT)
+    return takes
 
 
-def _places(records: AnalysisRecords, event: str) -> Callable[[int], Place]:
+def _places(part: RecordPart, event: str) -> Callable[[int], Place]:
     devs, sectors, counts, rwbs = (
-        records.column(event, field) for field in ("dev", "sector", "nr_sector", "rwbs")
+        part.column(event, field) for field in ("dev", "sector", "nr_sector", "rwbs")
     )
     words = rwbs.words
     columns = (devs.numbers, sectors.numbers, counts.numbers, rwbs.numbers)
@@ -70,8 +100,9 @@ def _places(records: AnalysisRecords, event: str) -> Callable[[int], Place]:
     return place
 
 
-def _begin(place: Callable[[int], Place], take: Callable[[Place, int, int], None]) -> Take:
-    return lambda row, ts, _cpu: take(place(row), row, ts)
+def _begin(part: RecordPart, event: str, take: Callable[[Place, tuple[int, int, int]], None]) -> Take:
+    place, (tids,) = _places(part, event), part.numbers(event, "common_pid")
+    return lambda row, ts, cpu: take(place(row), (ts, cpu, tids[row]))
 
 
 def _change(place: Callable[[int], Place], take: Callable[[Place, int], None]) -> Take:
@@ -112,19 +143,23 @@ class Depth(NamedTuple):
     dev: int
 
 
-def depths(requests: Sequence[BlockRequest]) -> list[Depth]:
-    """Return how many requests were in the queue or the device, at each change, by device and time.
+def depths(dev: int, starts: Iterable[int], stops: Iterable[int]) -> Iterator[Depth]:
+    """Yield how many requests of a device were in the queue or the device, at each change, by time.
 
-    Only requests that were seen from begin to end count.
+    `starts` and `stops` are when those began and ended that were seen from begin to end, in ns.
+
+    >>> [(depth.ts, depth.n) for depth in depths(8, [1, 2, 5], [5, 9, 5])]
+    [(1, 1), (2, 2), (5, 1), (9, 0)]
     """
-    changes: dict[int, dict[int, int]] = {}
-    for request in requests:
-        if request.is_whole:
-            own = changes.setdefault(request.dev, {})
-            own[request.ts] = own.get(request.ts, 0) + 1
-            own[request.done] = own.get(request.done, 0) - 1
-    found: list[Depth] = []
-    for dev, own in sorted(changes.items()):
-        times = sorted(own)
-        found += (Depth(ts, n, dev) for ts, n in zip(times, accumulate(own[ts] for ts in times), strict=True))
-    return found
+    begins, ends = sort_numbers(starts)[0], sort_numbers(stops)[0]
+    at = n = 0
+    for place, stop in enumerate(ends):
+        while at < len(begins) and begins[at] <= stop:
+            ts = begins[at]
+            while at < len(begins) and begins[at] == ts:
+                at, n = at + 1, n + 1
+            if ts != stop:
+                yield Depth(ts, n, dev)
+        n -= 1
+        if place + 1 == len(ends) or ends[place + 1] != stop:
+            yield Depth(stop, n, dev)

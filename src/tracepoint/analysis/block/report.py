@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import compress
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.block.build import depths, device_name, read_requests
+from tracepoint.analysis.block.build import RequestReader, depths, device_name
 from tracepoint.analysis.block.needs import NEEDS
-from tracepoint.analysis.block.requests import NEVER
-from tracepoint.analysis.block.sections import EVENTS, device_section, kind_of, longest_section
+from tracepoint.analysis.block.requests import BlockRequest, RequestRows, no_requests
+from tracepoint.analysis.block.sections import EVENTS, device_section, longest_section
+from tracepoint.analysis.block.sums import RequestSums, lengths_of
+from tracepoint.analysis.parts import PartedReport, SummedParts
 from tracepoint.analysis.records import AnalysisRecords
-from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.sections import DistributionSection
+from tracepoint.analysis.report import ALL
+from tracepoint.analysis.sections import MAX_ROWS, Choice, DistributionSection
 from tracepoint.analysis.spans import OPEN, hiding_of, span_columns
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
@@ -21,119 +22,115 @@ from tracepoint.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tracepoint.analysis.block.build import BlockWork
-    from tracepoint.analysis.block.requests import BlockRequest
-    from tracepoint.analysis.distribution import Distribution
-    from tracepoint.analysis.sections import Choice, Section
+    from tracepoint.analysis.distribution import Samples
+    from tracepoint.analysis.sections import Section
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
-    Length = Callable[[BlockRequest], int | None]
+_DEPTH = "linux_active_block_io_operations_by_device"
 
 
-def _queued(request: BlockRequest) -> int | None:
-    return (
-        None if NEVER in (request.inserted, request.first_issue) else request.first_issue - request.inserted
-    )
-
-
-def _service(request: BlockRequest) -> int | None:
-    return request.done - request.issue if request.done != NEVER else None
-
-
-def _total(request: BlockRequest) -> int | None:
-    return request.done - request.ts if request.done != NEVER and not request.is_start_unknown else None
-
-
-class BlockReport(Report):
+class BlockReport(PartedReport[RequestRows, RequestSums]):
     """Requests to block devices; `analyse_block` makes it."""
 
     name = "block"
 
-    def __init__(self, records: AnalysisRecords, work: BlockWork) -> None:
-        super().__init__(records.coverage, records.missing)
-        self._records = records
-        self._work = work
+    def __init__(self, requests: RequestReader) -> None:
+        self._reader = requests
+        records = requests.records
+        parts = SummedParts(requests.read, lambda choice: RequestSums(requests, choice))
+        super().__init__(records.coverage, records.missing, parts)
 
     def __repr__(self) -> str:
-        return f"<BlockReport of {len(self._work.requests):,} requests>"
+        return f"<BlockReport of {self._reader.n:,} requests>"
 
-    @property
+    @cached_property
+    def _all_rows(self) -> RequestRows:
+        return self.parts.all_rows(no_requests())
+
+    @cached_property
     def requests(self) -> Sequence[BlockRequest]:
         """The requests by their first event."""
-        return self._work.requests
+        rows, words = self._all_rows, self._reader.words.all
+        found = [BlockRequest(*values) for values in zip(*rows, strict=True)]
+        for at, request in enumerate(found):
+            request.rwbs = words[rows.rwbs[at]]
+            request.is_merged, request.is_cut = bool(rows.is_merged[at]), bool(rows.is_cut[at])
+            request.is_start_unknown = self._reader.is_start_unknown(rows, at)
+        return found
 
     @cached_property
     def tables(self) -> Mapping[str, ColumnTable]:
         """The rows of `block_request` and of Perfetto's `linux_active_block_io_operations_by_device`."""
-        depth = "linux_active_block_io_operations_by_device"
-        return {
-            "block_request": ColumnTable("block_request", self._columns),
-            depth: ColumnTable(depth, self._depth_columns),
-        }
+        return self.tables_of(lambda: self._all_rows) | self._depths
 
-    def _columns(self) -> list[Column]:
+    def tables_of(self, rows: Callable[[], RequestRows]) -> dict[str, ColumnTable]:
+        """Return the table `block_request` of some requests."""
+        return {"block_request": ColumnTable("block_request", lambda: self._columns(rows()))}
+
+    def read_tables(self, *takes: Callable[[Mapping[str, ColumnTable]], None]) -> None:
+        """Call all of `takes` with the tables; how many requests were at work is not of a part."""
+        super().read_tables(*takes)
+        for take in takes if self.parts.kept is None else ():
+            take(self._depths)
+
+    @property
+    def _depths(self) -> dict[str, ColumnTable]:
+        return {_DEPTH: ColumnTable(_DEPTH, self._depth_columns)}
+
+    def _columns(self, rows: RequestRows) -> list[Column]:
         """Return a request a row: `queue_dur`, `service_dur` in ns, -1 where they are not known."""
-        requests = self.requests
+        words, places = self._reader.words.all, range(len(rows.ts))
+        lengths = [lengths_of(rows, at) for at in places]
+        totals = [OPEN if self._reader.is_start_unknown(rows, at) else lengths[at][2] for at in places]
         return [
-            *span_columns([one.ts for one in requests], [_known(_total(one)) for one in requests]),
-            number_column("queue_dur", (_known(_queued(one)) for one in requests), "q"),
-            number_column("service_dur", (_known(_service(one)) for one in requests), "q"),
-            names_column("dev", (device_name(one.dev) for one in requests)),
-            number_column("sector", (one.sector for one in requests), "Q"),
-            number_column("n_sectors", (one.n_sectors for one in requests), "q"),
-            names_column("rwbs", (one.rwbs for one in requests)),
-            number_column("tid", self._work.tids, "i"),
-            number_column("error", (one.error for one in requests), "i"),
-            number_column("n_parts", (one.n_parts for one in requests), "i"),
-            number_column("n_requeues", (one.n_requeues for one in requests), "i"),
-            number_column("is_merged", (one.is_merged for one in requests), "b"),
-            number_column("is_cut", (one.is_cut for one in requests), "b"),
+            *span_columns(rows.ts, totals),
+            number_column("queue_dur", (queued for queued, _, _ in lengths), "q"),
+            number_column("service_dur", (service for _, service, _ in lengths), "q"),
+            names_column("dev", map(device_name, rows.dev)),
+            number_column("sector", rows.sector, "Q"),
+            number_column("n_sectors", rows.n_sectors, "q"),
+            names_column("rwbs", (words[word] for word in rows.rwbs)),
+            number_column("tid", rows.tid, "i"),
+            number_column("error", rows.error, "i"),
+            number_column("n_parts", rows.n_parts, "i"),
+            number_column("n_requeues", rows.n_requeues, "i"),
+            number_column("is_merged", rows.is_merged, "b"),
+            number_column("is_cut", rows.is_cut, "b"),
         ]
 
     def _depth_columns(self) -> list[Column]:
-        changes = depths(self.requests)
+        devices = self.parts.sums(Choice()).devices
+        changes = [
+            change for dev, own in sorted(devices.items()) for change in depths(dev, own.starts, own.stops)
+        ]
         return [
             number_column("ts", (change.ts for change in changes), "q"),
             number_column("ops_in_queue_or_device", (change.n for change in changes), "q"),
             number_column("dev", (change.dev for change in changes), "q"),
         ]
 
-    def queue(self, choice: Choice = ALL) -> Mapping[str, Distribution]:
+    def queue(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long requests were queued before they were first issued, in ns, by device and kind."""
-        return self._samples(_queued, choice)
+        return self._samples(0, choice)
 
-    def service(self, choice: Choice = ALL) -> Mapping[str, Distribution]:
+    def service(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long requests were in the device since they were last issued, in ns."""
-        return self._samples(_service, choice)
+        return self._samples(1, choice)
 
-    def total(self, choice: Choice = ALL) -> Mapping[str, Distribution]:
+    def total(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long requests took from their first event, in ns."""
-        return self._samples(_total, choice)
+        return self._samples(2, choice)
 
-    def _samples(self, length: Length, choice: Choice) -> Mapping[str, Distribution]:
-        values: dict[str, list[int]] = {}
-        n_dropped: dict[str, int] = {}
-        for request in self._chosen(choice).values():
-            found = length(request)
-            if found is not None:
-                values.setdefault(kind_of(request), []).append(found)
-            elif request.is_cut or request.is_start_unknown:
-                n_dropped[kind_of(request)] = n_dropped.get(kind_of(request), 0) + 1
-        hiding = hiding_of(self.coverage, [request.ts for request in self.requests if request.is_cut])
-        order = sorted(values, key=lambda kind: -sum(values[kind]))
-        return {kind: hiding.samples(values[kind], n_dropped.get(kind, 0)) for kind in order}
-
-    def _chosen(self, choice: Choice) -> dict[int, BlockRequest]:
-        cpus = (self._records.cpus[request.row] for request in self.requests)
-        chosen = choice.chosen(self._work.tids, cpus, self._records.names)
-        return dict(compress(enumerate(self.requests), chosen))
+    def _samples(self, which: int, choice: Choice) -> Mapping[str, Samples]:
+        sums = self.parts.sums(choice._replace(most=MAX_ROWS))
+        return sums.samples(which, hiding_of(self.coverage, self._reader.first_cut))
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return what devices did, how long requests waited and took, and the longest."""
-        chosen = self._chosen(choice)
+        sums = self.parts.sums(choice)
         return [
-            device_section(self._work, list(chosen.values()), self.coverage, choice),
+            device_section(sums, self._reader.n_bio_merges, self.coverage, choice),
             DistributionSection(
                 "queue_ns", "Queued, until issued", self.queue(choice), "request", events=EVENTS
             ),
@@ -143,24 +140,19 @@ class BlockReport(Report):
             DistributionSection(
                 "total_ns", "From begin to end", self.total(choice), "request", events=EVENTS
             ),
-            longest_section(chosen, self._work, self._records.names, choice),
+            longest_section(sums, choice),
         ]
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, requests without an end, completions without a request."""
         yield from super().notes()
-        n_open = sum(request.is_open and not request.is_cut for request in self.requests)
-        n_cut = sum(request.is_cut for request in self.requests)
-        if n_open:
-            yield f"{counted(n_open, 'request')} without an end"
-        if n_cut:
-            yield f"{counted(n_cut, 'request')} whose end a loss may hide"
-        if self._work.n_orphans:
-            yield f"{counted(self._work.n_orphans, 'completion')} without a request"
-
-
-def _known(value: int | None) -> int:
-    return OPEN if value is None else value
+        requests = self._reader
+        if requests.n_open:
+            yield f"{counted(requests.n_open, 'request')} without an end"
+        if requests.n_cut:
+            yield f"{counted(requests.n_cut, 'request')} whose end a loss may hide"
+        if requests.n_orphans:
+            yield f"{counted(requests.n_orphans, 'completion')} without a request"
 
 
 def analyse_block(trace: Trace) -> BlockReport:
@@ -168,8 +160,7 @@ def analyse_block(trace: Trace) -> BlockReport:
 
     Raises TracepointError when their issue and completion were not recorded.
     """
-    records = AnalysisRecords(trace, BlockReport.name, NEEDS)
-    return BlockReport(records, read_requests(records))
+    return BlockReport(RequestReader(AnalysisRecords(trace, BlockReport.name, NEEDS)))
 
 
 analyse = analyse_block

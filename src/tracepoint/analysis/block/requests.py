@@ -6,16 +6,19 @@ key counts (block/blk-mq.c, block/blk-merge.c).
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
+from tracepoint.analysis.growing import GrowingRows
 from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tracepoint.analysis.coverage import Gap
+    from tracepoint.analysis.growing import ClosedPart
 
     Key = tuple[int, int | str]
 
@@ -43,16 +46,18 @@ class Place(NamedTuple):
 class BlockRequest:
     """One request; times are in ns, NEVER (-2**63) where it was not queued, issued or done.
 
-    `n_done` are the sectors that are done, in `n_parts`; `is_cut` says that a loss may hide an event of it,
-    `is_start_unknown` that a loss may hide when it was queued.
+    `cpu` and `tid` are where its first event was written.  `n_done` are the sectors that are done, in
+    `n_parts`; `is_cut` says that a loss may hide an event of it, `is_start_unknown` that a loss may hide when
+    it was queued.
     """
 
     dev: int
     sector: int
     n_sectors: int
     rwbs: str
-    row: int
     ts: int
+    cpu: int
+    tid: int
     inserted: int = NEVER
     first_issue: int = NEVER
     issue: int = NEVER
@@ -76,105 +81,199 @@ class BlockRequest:
         return self.done != NEVER and not self.is_cut
 
 
-class RequestMachine:
-    """Takes the events of requests by time.
+class RequestRows(NamedTuple):
+    """Requests that are over or will not be, with the fields of `BlockRequest`; `rwbs` numbers words."""
 
-    >>> machine = RequestMachine({})
-    >>> machine.issue(Place(8, 100, 8, "R"), 0, 5)
+    dev: array[int]
+    sector: array[int]
+    n_sectors: array[int]
+    rwbs: array[int]
+    ts: array[int]
+    cpu: array[int]
+    tid: array[int]
+    inserted: array[int]
+    first_issue: array[int]
+    issue: array[int]
+    done: array[int]
+    error: array[int]
+    n_done: array[int]
+    n_parts: array[int]
+    n_requeues: array[int]
+    is_merged: array[int]
+    is_cut: array[int]
+    is_start_unknown: array[int]
+
+
+def no_requests() -> RequestRows:
+    """Return no rows."""
+    return RequestRows(*(array(code) for code in "qQqiqiqqqqqqqiibbb"))
+
+
+_FIELDS = RequestRows._fields
+_RWBS = _FIELDS.index("rwbs")
+
+
+class Words:
+    """Words by number, each once.
+
+    >>> words = Words()
+    >>> words.number("R"), words.number("W"), words.number("R"), words.all
+    (0, 1, 0, ['R', 'W'])
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self.all: list[str] = []
+
+    def number(self, word: str) -> int:
+        """Return the number of a word."""
+        found = self._numbers.get(word)
+        if found is None:
+            found = self._numbers[word] = len(self.all)
+            self.all.append(word)
+        return found
+
+
+class RequestMachine:
+    """Takes the events of requests by time; what no event can change is handed over on the way.
+
+    >>> machine = RequestMachine({}, Words())
+    >>> machine.issue(Place(8, 100, 8, "R"), (5, 0, 7))
     >>> machine.complete(Place(8, 100, 8, "R"), 0, 25)
-    >>> [request.done - request.issue for request in machine.finish(30)]
+    >>> rows = machine.finish(30).rows
+    >>> [done - issue for done, issue in zip(rows.done, rows.issue)]
     [20]
     """
 
-    def __init__(self, gaps: Mapping[int, Sequence[Gap]]) -> None:
+    def __init__(self, gaps: Mapping[int, Sequence[Gap]], words: Words) -> None:
         self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
-        self._queued: dict[Key, list[BlockRequest]] = {}
-        self._flying: dict[Key, list[BlockRequest]] = {}
-        self._all: list[BlockRequest] = []
+        self._words = words
+        # Each with its number.
+        self._queued: dict[Key, list[tuple[int, BlockRequest]]] = {}
+        self._flying: dict[Key, list[tuple[int, BlockRequest]]] = {}
+        self._rows = GrowingRows(no_requests())
         self.n_orphans = 0
         self.n_bio_merges: dict[int, int] = {}
+
+    def _values(self, request: BlockRequest) -> list[int]:
+        values = [getattr(request, name) for name in _FIELDS]
+        values[_RWBS] = self._words.number(request.rwbs)
+        return values
+
+    def _write(self, number: int, request: BlockRequest) -> None:
+        at = self._rows.place(number)
+        for column, value in zip(self._rows.columns, self._values(request), strict=True):
+            column[at] = value
 
     def _is_hidden(self, request: BlockRequest, ts: int) -> bool:
         return self._gaps.is_between(request.ts, ts)
 
-    def _take(self, where: dict[Key, list[BlockRequest]], key: Key, ts: int) -> BlockRequest | None:
+    def _take(
+        self, where: dict[Key, list[tuple[int, BlockRequest]]], key: Key, ts: int
+    ) -> tuple[int, BlockRequest] | None:
         """Take the oldest request with a key; those that a loss may have ended are cut."""
         found = where.get(key)
         while found:
-            request = found.pop(0)
+            number, request = found.pop(0)
             if not found:
                 del where[key]
             if not self._is_hidden(request, ts):
-                return request
+                return number, request
             request.is_cut = True
+            self._write(number, request)
         return None
 
-    def _new(self, place: Place, row: int, ts: int) -> BlockRequest:
-        request = BlockRequest(place.dev, place.sector, place.n_sectors, place.rwbs, row, ts)
-        self._all.append(request)
-        return request
+    def _new(self, place: Place, at: tuple[int, int, int]) -> tuple[int, BlockRequest]:
+        request = BlockRequest(place.dev, place.sector, place.n_sectors, place.rwbs, *at)
+        for column, value in zip(self._rows.columns, self._values(request), strict=True):
+            column.append(value)
+        return self._rows.last, request
 
-    def insert(self, place: Place, row: int, ts: int) -> None:
-        """A request goes into a queue; one that was given back may do so again."""
-        request = self._take(self._queued, place.key, ts) or self._new(place, row, ts)
+    def insert(self, place: Place, at: tuple[int, int, int]) -> None:
+        """A request goes into a queue at a time, by a CPU and a task; one that was given back may again."""
+        found = self._take(self._queued, place.key, at[0]) or self._new(place, at)
+        request = found[1]
         if request.inserted == NEVER and request.first_issue == NEVER:
-            request.inserted = ts
-        self._queued.setdefault(place.key, []).append(request)
+            request.inserted = at[0]
+        self._queued.setdefault(place.key, []).append(found)
 
-    def issue(self, place: Place, row: int, ts: int) -> None:
+    def issue(self, place: Place, at: tuple[int, int, int]) -> None:
         """A request goes to the device, from a queue or at once."""
-        request = self._take(self._queued, place.key, ts)
-        if request is None:
-            request = self._new(place, row, ts)
+        ts = at[0]
+        found = self._take(self._queued, place.key, ts)
+        if found is None:
+            found = self._new(place, at)
             gap = self._gaps.starts[0] if self._gaps.starts else ts
-            request.is_start_unknown = gap < ts
+            found[1].is_start_unknown = gap < ts
+        request = found[1]
         request.issue = ts
         if request.first_issue == NEVER:
             request.first_issue = ts
         # It may have grown in the queue.
         request.sector, request.n_sectors = place.sector, place.n_sectors
-        self._flying.setdefault(place.key, []).append(request)
+        self._flying.setdefault(place.key, []).append(found)
 
     def requeue(self, place: Place, ts: int) -> None:
         """The device gives a request back."""
-        request = self._take(self._flying, place.key, ts)
-        if request is not None:
-            request.n_requeues += 1
-            self._queued.setdefault(place.key, []).append(request)
+        found = self._take(self._flying, place.key, ts)
+        if found is not None:
+            found[1].n_requeues += 1
+            self._queued.setdefault(place.key, []).append(found)
 
     def merge(self, place: Place, ts: int) -> None:
         """Another request takes in a queued one, which is gone."""
-        request = self._take(self._queued, place.key, ts)
-        if request is not None:
-            request.is_merged = True
+        found = self._take(self._queued, place.key, ts)
+        if found is not None:
+            found[1].is_merged = True
+            self._write(*found)
 
     def add_bio(self, place: Place, ts: int, *, is_in_front: bool) -> None:
         """Data is added to a queued request; in front, its first sector is another."""
         self.n_bio_merges[place.dev] = self.n_bio_merges.get(place.dev, 0) + 1
         if not is_in_front:
             return
-        request = self._take(self._queued, (place.dev, place.sector + place.n_sectors), ts)
-        if request is not None:
-            request.sector = place.sector
-            self._queued.setdefault(place.key, []).append(request)
+        found = self._take(self._queued, (place.dev, place.sector + place.n_sectors), ts)
+        if found is not None:
+            found[1].sector = place.sector
+            self._queued.setdefault(place.key, []).append(found)
 
     def complete(self, place: Place, error: int, ts: int) -> None:
         """The device is done with a request, or with its next sectors."""
-        request = self._take(self._flying, place.key, ts)
-        if request is None:
+        found = self._take(self._flying, place.key, ts)
+        if found is None:
             self.n_orphans += 1
             return
+        request = found[1]
         request.n_parts += 1
         request.n_done += place.n_sectors
         request.error = request.error or error
         if request.n_done < request.n_sectors and place.n_sectors:
-            self._flying.setdefault((place.dev, place.sector + place.n_sectors), []).append(request)
+            self._flying.setdefault((place.dev, place.sector + place.n_sectors), []).append(found)
         else:
             request.done = ts
+            self._write(*found)
 
-    def finish(self, ts: int) -> list[BlockRequest]:
-        """Return all requests by their first event, at the time of the end of the trace."""
+    def _open(self) -> Iterator[tuple[int, BlockRequest]]:
         for where in (self._queued, self._flying):
-            for request in (request for found in where.values() for request in found):
-                request.is_cut = request.is_cut or self._is_hidden(request, ts)
-        return self._all
+            for found in where.values():
+                yield from found
+
+    def closed(self, ts: int) -> ClosedPart[RequestRows]:
+        """Hand over the requests that no event after a time can change; others stay."""
+        for where in (self._queued, self._flying):
+            for key, found in list(where.items()):
+                # The next event of this key would find the same.
+                while found and self._is_hidden(found[0][1], ts):
+                    number, request = found.pop(0)
+                    request.is_cut = True
+                    self._write(number, request)
+                if not found:
+                    del where[key]
+        return self._rows.close({number for number, _ in self._open()})
+
+    def finish(self, ts: int) -> ClosedPart[RequestRows]:
+        """Hand over the other requests, at the time of the end of the trace."""
+        for number, request in self._open():
+            request.is_cut = request.is_cut or self._is_hidden(request, ts)
+            self._write(number, request)
+        return self._rows.finish()

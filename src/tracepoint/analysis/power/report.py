@@ -186,7 +186,7 @@ class PowerReport(PartedReport[LevelRows, PowerSums]):
         """Return the lengths of whole idle times by state; those at the end or at a loss are not whole."""
         sums = self.parts.sums(Choice(choice.cpus))
         hiding = hiding_of(self.coverage, sums.cut.first_cut)
-        found = sums.lengths.samples(hiding.more(sums.cut.n_cut))
+        found = sums.lengths.samples(hiding.dropping(sums.cut.n_cut))
         return {str(state): samples for state, samples in sorted(found.items())}
 
     def notes(self) -> Iterator[str]:

@@ -89,11 +89,14 @@ class SwapReport(PartedReport[ReclaimRows, ReclaimSums]):
 
     def _away(self, choice: Choice) -> Samples:
         """Return how long pages were in a swap area, by who brought them back."""
-        names = self.records.names
-        hiding = hiding_of(self.coverage, [self.coverage.start]).more(self.machine.n_unsure_slots)
-        return self._swap.away.together(
-            hiding, lambda who: choice.has_cpu(who[1]) and choice.has_task(who[0], names.get(who[0], ""))
-        )
+        names, away = self.records.names, self._swap.away
+        hiding = hiding_of(self.coverage, [self.coverage.start]).dropping(self.machine.n_unsure_slots)
+        chosen = [
+            (tid, cpu)
+            for tid, cpu in away.groups
+            if choice.has_cpu(cpu) and choice.has_task(tid, names.get(tid, ""))
+        ]
+        return away.joined(hiding, chosen) if chosen else hiding.samples(())
 
     @property
     def distances(self) -> Samples:
@@ -101,7 +104,7 @@ class SwapReport(PartedReport[ReclaimRows, ReclaimSums]):
         machine = self.machine
         hidden = max(self.coverage.n_lost, 0) * self._largest_eviction
         hiding = hiding_of(self.coverage)._replace(longest=machine.n_evicted + hidden)
-        return self._swap.distances.together(hiding.more(machine.n_unsure_files), lambda _file: True)
+        return self._swap.distances.joined(hiding.dropping(machine.n_unsure_files))
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return pages in and out, what was written, tasks, and reclaim with its times."""
@@ -112,10 +115,8 @@ class SwapReport(PartedReport[ReclaimRows, ReclaimSums]):
         reclaims = self.parts.sums(choice._replace(most=MAX_ROWS))
         tally = machine.reclaims.tally
         hiding = hiding_of(self.coverage, tally.first_cut)
-        lengths = reclaims.lengths.values
-        times = {
-            kind: hiding.samples(lengths.get(number, ()), tally.n_cut) for number, kind in enumerate(RECLAIM)
-        }
+        hiding = hiding.dropping(tally.n_cut)
+        times = {kind: reclaims.lengths.joined(hiding, [number]) for number, kind in enumerate(RECLAIM)}
         ends = tuple(name for names in RECLAIM.values() for name in names)
         return (
             page_section(ins, outs, group),

@@ -220,8 +220,9 @@ def lengthened(name: str, n_bytes: int) -> Path:
 
 def repeated(cpu: CpuData, n_times: int, step_ns: int) -> Iterator[bytes]:
     """The pages of a CPU again and again, each time `step_ns` later."""
-    # Written anew, the pages have no absolute times between their events.
-    size, sieve = cpu.layout.page_size, Sieve(cpu.layout)
+    # Written anew, the pages have no absolute times between their events; each id is chosen, as blocks of
+    # which everything is kept stay as they are.
+    size, sieve = cpu.layout.page_size, Sieve(cpu.layout, programs=dict.fromkeys(range(1 << 16)))
     for turn in range(n_times):
         for block in cpu.blocks():
             data = bytearray(sieve.sift(block, cpu.cpu).pages)

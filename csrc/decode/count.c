@@ -12,7 +12,7 @@ struct counts {
 	const unsigned char *base;
 	uint64_t *n;
 	int64_t first, last;
-	bool is_big;
+	bool goes_back, is_big;
 };
 
 static tp_always_inline void count_record(void *to, uint64_t stamp, uint32_t at, uint32_t size)
@@ -24,6 +24,8 @@ static tp_always_inline void count_record(void *to, uint64_t stamp, uint32_t at,
 		counts->first = (int64_t)stamp;
 	if ((int64_t)stamp > counts->last)
 		counts->last = (int64_t)stamp;
+	else if ((int64_t)stamp < counts->last)
+		counts->goes_back = true;
 }
 
 /* Count the records of the whole pages; return the heads with losses or faults, NULL without memory. */
@@ -89,8 +91,8 @@ PyObject *tp_count_pages(PyObject *module, PyObject *args)
 		heads = count_all(data.buf, (uint64_t)data.len, &layout, &counts, &n_heads);
 		Py_END_ALLOW_THREADS
 		if (heads)
-			made = Py_BuildValue("(NLL)", heads_list(heads, n_heads), (long long)counts.first,
-					     (long long)counts.last);
+			made = Py_BuildValue("(NLLN)", heads_list(heads, n_heads), (long long)counts.first,
+					     (long long)counts.last, PyBool_FromLong(counts.goes_back));
 		else
 			PyErr_NoMemory();
 	}

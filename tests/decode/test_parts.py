@@ -7,13 +7,16 @@ from itertools import pairwise
 import pytest
 
 import tracepoint as tp
-from tracefile.making import GOLDEN
+from tracefile.making import GOLDEN, content_of, tick
 from tracepoint.decode import engine
 from tracepoint.decode.arrow import table_node
 from tracepoint.decode.handing import hand_parts
 from tracepoint.decode.parts import TableParts
 from tracepoint.decode.trace import Trace
-from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window
+from tracepoint.record.write import PageWriter
+from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Window
+from tracepoint.tracefile.write import write_tracedat
 
 pytestmark = pytest.mark.skipif(engine.DECODE is None, reason="tracepoint._decode was not built")
 
@@ -45,6 +48,28 @@ def test_a_small_recording_is_one_part():
         parts = TableParts(trace, "sched_switch")
         (first,), (second,) = parts, parts
         assert first is second
+
+
+@pytest.mark.parametrize("version", [6, 7])
+@pytest.mark.parametrize("shift", [0, -500_000, 500_000])
+def test_records_that_go_back_in_pages_that_do_not_are_read_as_one_part(
+    tmp_path, monkeypatch, version, shift
+):
+    """The time at which a page begins does not say which records such pages have."""
+    monkeypatch.setattr(engine, "_SLICE_BYTES", 4096)
+    monkeypatch.setattr(engine, "_MIN_SLICES", 2)
+    content = content_of(n_records=1)
+    writer = PageWriter(content.layout)
+    for n in range(30_000):
+        writer.add(1_000_000 + 1000 * n + (shift if n == 15_001 else 0), tick(n))
+    cpus = (CpuPages(0, [writer.pages()]),)
+    compression = "none" if version == 6 else "zlib"
+    with (path := tmp_path / "back.dat").open("wb") as file:
+        made = content._replace(buffers=(BufferContent(cpus),))
+        write_tracedat(file, made, version=version, compression=compression)
+    with tp.open_trace(path) as trace:
+        assert (trace.windows() == [ALL_TIMES]) == bool(shift)
+        assert sorted(row["n"] for table in TableParts(trace, "tick") for row in table) == list(range(30_000))
 
 
 def test_libraries_read_one_part_after_the_other(parts):

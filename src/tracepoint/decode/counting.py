@@ -36,8 +36,8 @@ class IdCounts:
             from tracepoint.decode.rows import count_pages_slowly  # noqa: PLC0415 - the C module needs none
 
             return count_pages_slowly(data, layout, self._counts)
-        found, first, last = DECODE.count_pages(data, layout_numbers(layout), self._counts)
-        return Found([HeadFacts(*head) for head in found], first, last)
+        found, *times = DECODE.count_pages(data, layout_numbers(layout), self._counts)
+        return Found([HeadFacts(*head) for head in found], *times)
 
     def by_id(self) -> dict[int, int]:
         """Return the counts by event id, those of records too short for one under NO_ID."""

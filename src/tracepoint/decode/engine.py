@@ -85,7 +85,7 @@ def _count_block(data: Buffer, cpu: CpuData, counts: IdCounts) -> Found:
     if found.first > found.last:
         return found
     first, last = (shown_time(cpu.time_map, stamp, cpu.cpu) for stamp in (found.first, found.last))
-    return Found(found.heads, first, last)
+    return found._replace(first=first, last=last)
 
 
 class PartCounts(NamedTuple):
@@ -126,6 +126,21 @@ def cpus_in_order(parts: Iterable[PartCounts]) -> set[int]:
         else:
             last[part.cpu] = max(part.order.last, last.get(part.cpu, MIN_TIME))
     return set(last) - others
+
+
+def records_go_back(parts: Iterable[PartCounts]) -> bool:
+    """Return whether a record is earlier than one before it on its CPU.
+
+    The kernel writes none: then the times at which pages begin do not say which records they have.
+    """
+    last: dict[int, int] = {}
+    for part in parts:
+        for found in part.found:
+            before = last.get(part.cpu, MIN_TIME)
+            if found.goes_back or found.first < before:
+                return True
+            last[part.cpu] = max(found.last, before)
+    return False
 
 
 def count_by_id(parts: Iterable[PartCounts]) -> dict[int, int]:

@@ -19,8 +19,12 @@ class HeadFacts(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a buffer of pages holds: pages that tell of losses or faults, the first and the last time."""
+    """What a buffer of pages holds: pages that tell of losses or faults, the first and the last time.
+
+    `goes_back` says that a record is earlier than another one before it.
+    """
 
     heads: list[HeadFacts]
     first: int
     last: int
+    goes_back: bool

@@ -37,13 +37,14 @@ def _walk(data: Buffer, layout: PageLayout, cpu: int) -> Iterator[tuple[int, int
 
 def count_pages_slowly(data: Buffer, layout: PageLayout, counts: array[int]) -> Found:
     """Count the records of a buffer of whole pages in `counts`, one item for each id and NO_ID the last."""
-    first, last = MAX_TIME, MIN_TIME
+    first, last, goes_back = MAX_TIME, MIN_TIME, False
     for stamp, _, record in _walk(data, layout, 0):
         counts[id_of(record, is_big_endian=layout.is_big_endian)] += 1
+        goes_back |= stamp < last
         first, last = min(first, stamp), max(last, stamp)
     pages = (page for page in walk_pages(data, layout) if page.fault or page.lost)
     heads = [HeadFacts(page.stamp, page.lost, page.fault, page.fault_at) for page in pages]
-    return Found(heads, first, last)
+    return Found(heads, first, last, goes_back)
 
 
 def count_tasks_slowly(data: Buffer, layout: PageLayout, pid_at: int) -> dict[int, int]:

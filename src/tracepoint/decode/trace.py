@@ -17,6 +17,7 @@ from tracepoint.decode.engine import (
     cpus_in_order,
     read_columns,
     read_tables,
+    records_go_back,
     time_slices,
 )
 from tracepoint.decode.found import NO_ID
@@ -337,10 +338,8 @@ class Trace(Closing):
         Each has some hundred megabytes of pages; one of all times where there are fewer, or not in order.
         """
         found = time_slices(self._cpus)
-        if not found:
-            return [ALL_TIMES]
         # Counting says of compressed data whether it is in order.
-        ordered = self.in_order if self._counts else None
+        ordered = None if not found or records_go_back(self._counts) else self.in_order
         return found if ordered is not None and len(ordered.cpus) == len(self._cpus) else [ALL_TIMES]
 
     def records(self) -> Iterator[Record]:

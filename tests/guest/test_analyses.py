@@ -13,6 +13,8 @@ from guest.conftest import kernel_or_skip
 from guest.pages import bring
 from tracepoint.analysis import analyse_faults, analyse_memory, analyse_swap, analyse_traps
 from tracepoint.analysis.faults.machine import FaultOutcome, no_faults
+from tracepoint.analysis.report import ALL
+from tracepoint.analysis.swap.sums import ChosenMoves
 from tracepoint.analysis.traps.vectors import code_name, signal_name
 from tracepoint.lab.guest import machine as lab_guest
 
@@ -145,8 +147,8 @@ def test_reclaim_is_what_the_kernel_counts(record, show_figure):
     assert report.coverage.is_complete
     machine = report.machine
     found = {
-        "pswpout": len(machine.writes.ts),
-        "allocstall": machine.reclaims.kind.count("direct"),
+        "pswpout": ChosenMoves(machine.writes, ALL, {}).n_pages,
+        "allocstall": report.reclaim["kind"].tolist().count("direct"),
         "pgscan": machine.n_scanned,
         "pgsteal": machine.n_reclaimed,
     }

@@ -26,13 +26,15 @@ COMMANDS = {
 }
 # What is recorded ends when a line is written to this FIFO.
 END = "/tmp/spent.end"
-# Of `trace-cmd report --stat` and `tracepoint record`, which save the texts of per_cpu/CPU/stats.
-KEPT, LOST = r"read events: (\d+)", r"(?:overrun|dropped events): (\d+)"
+# Of `trace-cmd report --stat` and `tracepoint record`, which save the texts of per_cpu/CPU/stats: trace-cmd before it
+# reads the last entries.
+KEPT, LOST = r"(?:read events|entries): (\d+)", r"(?:overrun|dropped events): (\d+)"
 
 
 def main() -> None:
     n_rounds, n_bytes = int(sys.argv[1]), int(sys.argv[2])
-    os.mkfifo(END)
+    with contextlib.suppress(FileExistsError):
+        os.mkfifo(END)
     told: dict[str, list[dict[str, float]]] = {name: [] for name in COMMANDS}
     for _ in range(n_rounds):
         for name, command in COMMANDS.items():

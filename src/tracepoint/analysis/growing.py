@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from typing import Any
 
 # A named tuple of columns, which are arrays.
@@ -66,6 +66,11 @@ class GrowingRows(Generic[Rows]):
         """Return where the columns have a row now."""
         place = number - self._n_gone
         return place if place >= len(self._held) else self._held[number]
+
+    def mark(self, column: array[int], numbers: Iterable[int]) -> None:
+        """Set one of the columns to 1 in some rows."""
+        for number in numbers:
+            column[self.place(number)] = 1
 
     def close(self, held: Collection[int]) -> ClosedPart[Rows]:
         """Hand over all rows but those with the numbers `held`."""

@@ -168,7 +168,7 @@ class PairMachine:
 
     def _drop_hidden(self, found: _Opened, ts: int) -> None:
         """Drop begins whose end a loss before `ts` may hide."""
-        # Looking at each of many that are open, at each record, would have no end.
+        # Most often there is nothing to drop: looking at each open begin would take quadratic time.
         if not found or found[-1][2] >= ts:
             return
         kept, soonest = [], _NEVER

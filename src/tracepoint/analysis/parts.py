@@ -109,6 +109,10 @@ class SummedParts(RowParts[ClosedPart[Rows]], Generic[Rows, Sums]):
         self.give(sums.add)
         return sums
 
+    def figures(self, choice: Choice) -> Sums:
+        """Return the sums of the chosen rows for figures that no limit on the rows shown changes."""
+        return self.sums(choice._replace(most=MAX_ROWS))
+
     def all_rows(self, empty: Rows) -> Rows:
         """Return all rows by their numbers, as one part has them; `empty` has none."""
         parts: list[ClosedPart[Rows]] = []
@@ -136,6 +140,11 @@ class PartedReport(Report, Generic[Rows, Sums]):
     def tables_of(self, rows: Callable[[], Rows]) -> dict[str, ColumnTable]:
         """Return the tables that rows are shown as; `rows` gives them when they are asked for."""
 
+    @property
+    def whole_tables(self) -> dict[str, ColumnTable]:
+        """The tables that are not of the rows: none, unless an analysis has some."""
+        return {}
+
     def read_tables(self, *takes: Callable[[Mapping[str, ColumnTable]], None]) -> None:
         """Call all of `takes` with the tables: of each part where the rows are not kept."""
         if self.parts.kept is not None:
@@ -147,3 +156,5 @@ class PartedReport(Report, Generic[Rows, Sums]):
                 one(self.tables_of(lambda: part.rows))
 
         self.parts.give(take)
+        for one in takes if self.whole_tables else ():
+            one(self.whole_tables)

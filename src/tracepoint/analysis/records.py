@@ -136,7 +136,7 @@ class AnalysisRecords(RecordPart):
     """The records of the events that an analysis reads, by time over all CPUs.
 
     A large recording is best read part by part (`run_parts`): then only what comes of its records is kept.
-    The columns here are those of all of it, which one part is that is all.
+    Its own columns are those of the whole recording, as one part.
 
     `fields` are the fields that are there, by event (`system:event`); events that lack a field that must be
     there are left out.  `names` are the names of tasks by id.
@@ -240,7 +240,7 @@ class AnalysisRecords(RecordPart):
                 close()
 
     def running(self, takes_of: Callable[[RecordPart], Mapping[str, Take]]) -> Iterator[bool]:
-        """Give the records to what `takes_of` returns, part by part; yield if it was the last."""
+        """Give the records to what `takes_of` returns, part by part; yield whether each was the last."""
         for number, part in enumerate(self.read_parts(), 1):
             part.run(takes_of(part))
             # Its columns would stay while the caller goes on.

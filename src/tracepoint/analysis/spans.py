@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from itertools import chain, compress
+from itertools import compress
 from typing import TYPE_CHECKING, overload
 
 from tracepoint.analysis.distribution import Distribution
@@ -50,11 +50,38 @@ class Spans(NamedTuple):
         return found
 
 
-class SpanTally:
+class CutTally:
+    """How many times have an end that a loss may hide (`n_cut`).
+
+    `first_cut` is the first begin of these in ns, none without any.
+
+    >>> cut = CutTally()
+    >>> cut.cut([30, 20]), cut.cut([])
+    (None, None)
+    >>> cut.n_cut, cut.first_cut
+    (2, [20])
+    """
+
+    def __init__(self) -> None:
+        self.n_cut = 0
+        self.first_cut: list[int] = []
+
+    def cut(self, starts: Iterable[int]) -> None:
+        """Add times by their begin."""
+        found = [*starts]
+        self.n_cut += len(found)
+        if found:
+            self.first_cut = [min([*self.first_cut, *found])]
+
+    def hiding(self, coverage: Coverage) -> Hiding:
+        """Return what losses hide of all such times, these included."""
+        return hiding_of(coverage, self.first_cut).dropping(self.n_cut)
+
+
+class SpanTally(CutTally):
     """How many times there are (`n`), how many without an end, and how many ends without a begin.
 
-    `n_cut` are those whose end a loss may hide, `first_cut` the first begin of these in ns, none without
-    any; `n_open` are the others without an end.
+    `n_cut` are those whose end a loss may hide, `n_open` the others without an end.
 
     >>> counts = SpanTally()
     >>> counts.add([10, 20, 30], [5, OPEN, OPEN], [0, 1, 0])
@@ -63,18 +90,15 @@ class SpanTally:
     """
 
     def __init__(self, n_orphans: int = 0) -> None:
-        self.n = self.n_open = self.n_cut = 0
+        super().__init__()
+        self.n = self.n_open = 0
         self.n_orphans = n_orphans
-        self.first_cut: list[int] = []
 
     def add(self, ts: Sequence[int], dur: Sequence[int], is_cut: Sequence[int]) -> None:
         """Add times by their begin and length."""
-        n_cut = sum(is_cut)
         self.n += len(ts)
-        self.n_cut += n_cut
-        self.n_open += sum(map(OPEN.__eq__, dur)) - n_cut
-        if n_cut:
-            self.first_cut = [min(chain(self.first_cut, compress(ts, is_cut)))]
+        self.n_open += sum(map(OPEN.__eq__, dur)) - sum(is_cut)
+        self.cut(compress(ts, is_cut))
 
 
 def spans_of(pairs: Pairs, times: Sequence[int]) -> Spans:

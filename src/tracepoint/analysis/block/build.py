@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.block.needs import BACK, COMPLETE, FRONT, INSERT, ISSUE, MERGE, REQUEUE
-from tracepoint.analysis.block.requests import NEVER, Place, RequestMachine, Words
+from tracepoint.analysis.block.requests import NEVER, Place, RequestMachine
+from tracepoint.analysis.numbered import Numbered
+from tracepoint.analysis.spans import SpanTally
 from tracepoint.decode.numbers import sort_numbers
 from tracepoint.named import NamedTuple
 
@@ -21,23 +23,21 @@ if TYPE_CHECKING:
 class RequestReader:
     """Reads the requests of a recording, as often as they are asked for.
 
-    `words` are what requests do (rwbs), `n_bio_merges` additions to requests by device, `n_orphans`
-    completions without a request.  Of `n` requests `n_open` have no end, and a loss may hide that of `n_cut`
-    others, the first of which began at `first_cut` in ns (none without any).  `queued` are the devices
-    that have a queue to wait in.
+    `words` are what requests do (rwbs), `n_bio_merges` additions to requests by device; `tally` says how many
+    requests have no end, and how many completions no request.  `queued` are the devices that have a queue to
+    wait in.
     """
 
     def __init__(self, records: AnalysisRecords) -> None:
         self.records = records
-        self.words = Words()
+        self.words: Numbered[str] = Numbered()
         self.n_bio_merges: Mapping[int, int] = {}
-        self.n = self.n_open = self.n_cut = self.n_orphans = 0
-        self.first_cut: list[int] = []
+        self.tally = SpanTally()
         self.queued: set[int] = set()
 
     def read(self, take: Callable[[ClosedPart[RequestRows]], object]) -> None:
         """Give the requests to `take`, part by part."""
-        self.n = self.n_open = self.n_cut = 0
+        self.tally = SpanTally()
         machine, last = RequestMachine(self.records.coverage.gaps, self.words), [0]
 
         def takes_of(part: RecordPart) -> dict[str, Take]:
@@ -50,21 +50,19 @@ class RequestReader:
 
         self.records.run_parts(takes_of, lambda: give(machine.closed(last[0])))
         give(machine.finish(self.records.coverage.stop))
-        self.n_orphans, self.n_bio_merges = machine.n_orphans, machine.n_bio_merges
+        self.tally.n_orphans, self.n_bio_merges = machine.n_orphans, machine.n_bio_merges
 
     def _count(self, rows: RequestRows) -> None:
-        self.n += len(rows.ts)
+        tally = self.tally
+        tally.n += len(rows.ts)
+        tally.cut(compress(rows.ts, rows.is_cut))
         columns = zip(
             rows.dev, rows.ts, rows.first_issue, rows.done, rows.is_merged, rows.is_cut, strict=True
         )
         for dev, ts, first_issue, done, is_merged, is_cut in columns:
             if first_issue != ts:
                 self.queued.add(dev)
-            if is_cut:
-                self.n_cut += 1
-                self.first_cut = [min(chain(self.first_cut, [ts]))]
-            elif done == NEVER and not is_merged:
-                self.n_open += 1
+            tally.n_open += done == NEVER and not is_merged and not is_cut
 
     def is_start_unknown(self, rows: RequestRows, at: int) -> bool:
         """Whether a loss may hide when a request was queued; a device without a scheduler has no queue."""

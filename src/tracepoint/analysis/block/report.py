@@ -13,7 +13,7 @@ from tracepoint.analysis.block.sums import RequestSums, lengths_of
 from tracepoint.analysis.parts import PartedReport, SummedParts
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL
-from tracepoint.analysis.sections import MAX_ROWS, Choice, DistributionSection
+from tracepoint.analysis.sections import Choice, DistributionSection
 from tracepoint.analysis.spans import OPEN, hiding_of, span_columns
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
@@ -42,7 +42,7 @@ class BlockReport(PartedReport[RequestRows, RequestSums]):
         super().__init__(records.coverage, records.missing, parts)
 
     def __repr__(self) -> str:
-        return f"<BlockReport of {self._reader.n:,} requests>"
+        return f"<BlockReport of {self._reader.tally.n:,} requests>"
 
     @cached_property
     def _all_rows(self) -> RequestRows:
@@ -62,20 +62,15 @@ class BlockReport(PartedReport[RequestRows, RequestSums]):
     @cached_property
     def tables(self) -> Mapping[str, ColumnTable]:
         """The rows of `block_request` and of Perfetto's `linux_active_block_io_operations_by_device`."""
-        return self.tables_of(lambda: self._all_rows) | self._depths
+        return self.tables_of(lambda: self._all_rows) | self.whole_tables
 
     def tables_of(self, rows: Callable[[], RequestRows]) -> dict[str, ColumnTable]:
         """Return the table `block_request` of some requests."""
         return {"block_request": ColumnTable("block_request", lambda: self._columns(rows()))}
 
-    def read_tables(self, *takes: Callable[[Mapping[str, ColumnTable]], None]) -> None:
-        """Call all of `takes` with the tables; how many requests were at work is not of a part."""
-        super().read_tables(*takes)
-        for take in takes if self.parts.kept is None else ():
-            take(self._depths)
-
     @property
-    def _depths(self) -> dict[str, ColumnTable]:
+    def whole_tables(self) -> dict[str, ColumnTable]:
+        """The table of how many requests were at work, which is not of a part."""
         return {_DEPTH: ColumnTable(_DEPTH, self._depth_columns)}
 
     def _columns(self, rows: RequestRows) -> list[Column]:
@@ -123,8 +118,8 @@ class BlockReport(PartedReport[RequestRows, RequestSums]):
         return self._samples(2, choice)
 
     def _samples(self, which: int, choice: Choice) -> Mapping[str, Samples]:
-        sums = self.parts.sums(choice._replace(most=MAX_ROWS))
-        return sums.samples(which, hiding_of(self.coverage, self._reader.first_cut))
+        sums = self.parts.figures(choice)
+        return sums.samples(which, hiding_of(self.coverage, self._reader.tally.first_cut))
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return what devices did, how long requests waited and took, and the longest."""
@@ -146,13 +141,13 @@ class BlockReport(PartedReport[RequestRows, RequestSums]):
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, requests without an end, completions without a request."""
         yield from super().notes()
-        requests = self._reader
-        if requests.n_open:
-            yield f"{counted(requests.n_open, 'request')} without an end"
-        if requests.n_cut:
-            yield f"{counted(requests.n_cut, 'request')} whose end a loss may hide"
-        if requests.n_orphans:
-            yield f"{counted(requests.n_orphans, 'completion')} without a request"
+        tally = self._reader.tally
+        if tally.n_open:
+            yield f"{counted(tally.n_open, 'request')} without an end"
+        if tally.n_cut:
+            yield f"{counted(tally.n_cut, 'request')} whose end a loss may hide"
+        if tally.n_orphans:
+            yield f"{counted(tally.n_orphans, 'completion')} without a request"
 
 
 def analyse_block(trace: Trace) -> BlockReport:

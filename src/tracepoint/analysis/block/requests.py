@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.coverage import Gap
     from tracepoint.analysis.growing import ClosedPart
+    from tracepoint.analysis.numbered import Numbered
 
     Key = tuple[int, int | str]
 
@@ -113,31 +114,11 @@ _FIELDS = RequestRows._fields
 _RWBS = _FIELDS.index("rwbs")
 
 
-class Words:
-    """Words by number, each once.
-
-    >>> words = Words()
-    >>> words.number("R"), words.number("W"), words.number("R"), words.all
-    (0, 1, 0, ['R', 'W'])
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self.all: list[str] = []
-
-    def number(self, word: str) -> int:
-        """Return the number of a word."""
-        found = self._numbers.get(word)
-        if found is None:
-            found = self._numbers[word] = len(self.all)
-            self.all.append(word)
-        return found
-
-
 class RequestMachine:
     """Takes the events of requests by time; what no event can change is handed over on the way.
 
-    >>> machine = RequestMachine({}, Words())
+    >>> from tracepoint.analysis.numbered import Numbered
+    >>> machine = RequestMachine({}, Numbered())
     >>> machine.issue(Place(8, 100, 8, "R"), (5, 0, 7))
     >>> machine.complete(Place(8, 100, 8, "R"), 0, 25)
     >>> rows = machine.finish(30).rows
@@ -145,7 +126,7 @@ class RequestMachine:
     [20]
     """
 
-    def __init__(self, gaps: Mapping[int, Sequence[Gap]], words: Words) -> None:
+    def __init__(self, gaps: Mapping[int, Sequence[Gap]], words: Numbered[str]) -> None:
         self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
         self._words = words
         # Each with its number.
@@ -157,7 +138,7 @@ class RequestMachine:
 
     def _values(self, request: BlockRequest) -> list[int]:
         values = [getattr(request, name) for name in _FIELDS]
-        values[_RWBS] = self._words.number(request.rwbs)
+        values[_RWBS] = self._words[request.rwbs]
         return values
 
     def _write(self, number: int, request: BlockRequest) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.faults.mappings import AddressSpaces, blocks_of, region_of, region_of_block
 from tracepoint.analysis.growing import ClosedPart, GrowingRows
+from tracepoint.analysis.numbered import Numbered
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
-from tracepoint.analysis.spans import OPEN
+from tracepoint.analysis.spans import OPEN, CutTally
 from tracepoint.decode.numbers import numbers_of
 from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MIN_TIME
@@ -147,9 +148,8 @@ class FaultMachine:
     def __init__(self, gaps: Mapping[int, Sequence[Gap]], processes: Mapping[int, int]) -> None:
         #: How many faults there are.
         self.n = 0
-        # Of equal regions one object is kept: there are few of them, and millions of faults.
-        self.known_regions: list[MappedRegion] = []
-        self._places: dict[MappedRegion, int] = {}
+        # There are few of them, and millions of faults.
+        self._regions: Numbered[MappedRegion] = Numbered()
         self.spaces = AddressSpaces()
         self._rows = GrowingRows(no_faults())
         # The number of the fault that begins next.
@@ -158,9 +158,8 @@ class FaultMachine:
         self.n_without_trap = 0
         #: Ends whose fault was not recorded, or lies before a loss.
         self.n_orphans = 0
-        #: How many faults have an end that a loss hides, and the first begin of them in ns, none without any.
-        self.n_cut = 0
-        self.first_cut: list[int] = []
+        #: The faults with an end that a loss hides.
+        self.cut = CutTally()
         self._processes = processes
         self._pairs = PairMachine(Order.LAST, gaps=gaps)
         self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
@@ -168,6 +167,11 @@ class FaultMachine:
         # Of each task: whether a try of its fault was a major one, and whether there was one at all.
         self._tries: dict[int, bool] = {}
         self._last: dict[int, int] = {}
+
+    @property
+    def known_regions(self) -> list[MappedRegion]:
+        """The regions of faults, by number."""
+        return self._regions.all
 
     def process_of(self, tid: int) -> int:
         """Return the process of a task, the task itself where it is not known."""
@@ -182,7 +186,7 @@ class FaultMachine:
         n = len(faults.ts)
         self.n += n
         blocks = blocks_of(faults.address)
-        places = {block: self._place_of(region_of_block(block)) for block in dict.fromkeys(blocks)}
+        places = {block: self._regions[region_of_block(block)] for block in dict.fromkeys(blocks)}
         region = array("i", map(places.__getitem__, blocks))
         outcome, waiting, doubt = (array("b", bytes(n)) for _ in range(3))
         return FaultRows(*faults, array("q", [OPEN]) * n, region, outcome, waiting, doubt)
@@ -198,12 +202,6 @@ class FaultMachine:
         for column, values in zip(columns, self._made(faults), strict=True):
             column.frombytes(numbers_of(values, column.typecode).cast("B"))
 
-    def _place_of(self, region: MappedRegion) -> int:
-        at = self._places.setdefault(region, len(self.known_regions))
-        if at == len(self.known_regions):
-            self.known_regions.append(region)
-        return at
-
     def fault(self, ts: int, cpu: int) -> None:
         """The next fault begins."""
         self.follow(ts)
@@ -212,7 +210,7 @@ class FaultMachine:
         rows, at = self._rows.columns, self._rows.place(number)
         tid, address = rows.tid[at], rows.address[at]
         region = self.spaces.find(self.process_of(tid), address)
-        rows.region[at] = self._place_of(region)
+        rows.region[at] = self._regions[region]
         if self._first_gap is not None and ts > self._first_gap[0] and region == region_of(address):
             rows.doubt[at] = Doubt.REGION
         self._pairs.begin(tid, number, ts, cpu)
@@ -285,10 +283,10 @@ class FaultMachine:
 
     def _settle(self, pairs: Pairs) -> None:
         rows = self._rows.columns
-        for at in map(self._rows.place, pairs.cut):
+        places = list(map(self._rows.place, pairs.cut))
+        for at in places:
             rows.doubt[at] |= Doubt.CUT
-            self.n_cut += 1
-            self.first_cut = [min([*self.first_cut, rows.ts[at]])]
+        self.cut.cut(map(rows.ts.__getitem__, places))
 
     def closed(self) -> ClosedPart[FaultRows]:
         """Hand over the faults that no record can change any more."""

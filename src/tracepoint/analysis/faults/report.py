@@ -21,7 +21,7 @@ from tracepoint.analysis.grouping import ChosenFigures
 from tracepoint.analysis.parts import PartedReport, SummedParts
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import Choice
-from tracepoint.analysis.spans import hiding_of, span_columns
+from tracepoint.analysis.spans import span_columns
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
@@ -94,13 +94,11 @@ class FaultReport(PartedReport[FaultRows, FaultSums]):
         return self._latency(self.parts.sums(Choice()), *outcomes)
 
     def _latency(self, sums: FaultSums, *outcomes: FaultOutcome) -> Samples:
-        hiding = hiding_of(self.coverage, self.machine.first_cut).dropping(self.machine.n_cut)
-        return sums.times.joined(hiding, outcomes)
+        return sums.times.joined(self.machine.cut.hiding(self.coverage), outcomes)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the faults by kind, outcome, task, process, region and instruction, and their times."""
-        # How many rows are shown changes no sum.
-        sums, regions = self.parts.sums(choice._replace(most=0)), self.machine.known_regions
+        sums, regions = self.parts.figures(choice), self.machine.known_regions
         figures = ChosenFigures(self.records, choice)
         times = {outcome.name.lower(): self._latency(sums, outcome) for outcome in FaultOutcome if outcome}
         times["all"] = self._latency(sums)

@@ -10,6 +10,7 @@ from tracepoint.analysis.growing import GrowingRows
 from tracepoint.analysis.irq.needs import VECTORS
 from tracepoint.analysis.irq.nesting import Nesting
 from tracepoint.analysis.irq.rows import NO_PARENT, UNPLACED, no_irqs
+from tracepoint.analysis.numbered import Numbered
 from tracepoint.analysis.pair_events import PairKind, pair_machines, pair_takes
 from tracepoint.analysis.pairs import NO_ROW, EndScope, Order
 from tracepoint.analysis.spans import OPEN, SpanTally
@@ -72,15 +73,14 @@ _DUE_FIELDS = {DUE: ("softexpires",), TIMER_DUE: ("bucket_expiry", "expires")}
 class IrqReader:
     """Reads the interrupts of a recording and what they deferred, as often as they are asked for.
 
-    `kinds` are those whose events are there, `names` what the rows are of, by their numbers; `tallies` say of
+    `kinds` are those whose events are there; `tallies` say of
     each kind how many have no end or no begin.
     """
 
     def __init__(self, records: AnalysisRecords) -> None:
         self._records = records
         self.kinds = tuple(pair_machines(records, KINDS))
-        self.names: list[str] = []
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._names: Numbered[tuple[str, str]] = Numbered()
         self.tallies: dict[str, SpanTally] = {}
 
     def read(self, take: Callable[[ClosedPart[IrqRows]], object]) -> None:
@@ -92,11 +92,12 @@ class IrqReader:
 
     def number(self, kind: str, name: str) -> int:
         """Return the number of a name of a kind."""
-        found = self._numbers.get((kind, name))
-        if found is None:
-            found = self._numbers[kind, name] = len(self.names)
-            self.names.append(name)
-        return found
+        return self._names[kind, name]
+
+    @property
+    def names(self) -> list[str]:
+        """What rows are of, by number."""
+        return [name for _, name in self._names.all]
 
     def namer(self, part: RecordPart, kind: str) -> Callable[[int], int]:
         """Return what gives the number of the name that a begin of a kind has, by its row in a part."""
@@ -260,8 +261,7 @@ class _Reading:
             number = NUMBERS[kind]
             tally.n += n_of[number]
             tally.n_open += n_open[number] - n_cut[number]
-            tally.n_cut += n_cut[number]
             if n_cut[number]:
                 cut = compress(zip(rows.kind, rows.ts, strict=True), rows.is_cut)
-                tally.first_cut = [min(*tally.first_cut, *(ts for own, ts in cut if own == number), MAX_TIME)]
+                tally.cut(ts for own, ts in cut if own == number)
         return part

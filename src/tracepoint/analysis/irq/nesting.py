@@ -39,9 +39,9 @@ class Nesting:
         for at, parent in enumerate(columns.parent):
             if parent != UNPLACED:
                 continue
-            behind = waiting.get(columns.cpu[at])
-            if behind is not None:
-                behind.append(numbers[at])
+            after = waiting.get(columns.cpu[at])
+            if after is not None:
+                after.append(numbers[at])
             elif numbers[at] in still_open and numbers[at] not in self.given_up:
                 waiting[columns.cpu[at]] = [numbers[at]]
             else:
@@ -54,10 +54,10 @@ class Nesting:
             while own and (limit is None or own[-1][0] <= limit):
                 own.pop()
             held.update(number for _, number in own)
-        for behind in waiting.values():
-            held.update(behind)
-            if len(behind) > _MAX_WAITING:
-                self.given_up.add(behind[0])
+        for after in waiting.values():
+            held.update(after)
+            if len(after) > _MAX_WAITING:
+                self.given_up.add(after[0])
         return held
 
     def _place(self, at: int, number: int) -> None:

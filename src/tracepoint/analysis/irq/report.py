@@ -94,7 +94,7 @@ class IrqReport(PartedReport[IrqRows, IrqSums]):
         return self._samples([SOFT], choice)
 
     def _samples(self, kinds: Sequence[str], choice: Choice) -> Mapping[str, Samples]:
-        sums = self.parts.sums(choice._replace(most=Choice().most))
+        sums = self.parts.figures(choice)
         found: dict[str, Samples] = {}
         for kind in kinds:
             found |= self._times(sums, kind)
@@ -105,8 +105,8 @@ class IrqReport(PartedReport[IrqRows, IrqSums]):
         tally = self._irqs.tallies.get(kind)
         if tally is None:
             return {}
-        samples = sums.times[kind].samples(hiding_of(self.coverage, tally.first_cut))
-        return {self._irqs.names[what]: made for what, made in samples.items()}
+        samples, names = sums.times[kind].samples(hiding_of(self.coverage, tally.first_cut)), self._irqs.names
+        return {names[what]: made for what, made in samples.items()}
 
     @property
     def raise_latency(self) -> Mapping[str, Samples]:
@@ -137,10 +137,11 @@ class IrqReport(PartedReport[IrqRows, IrqSums]):
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the time of interrupts by CPU, task and name, and how long what they defer waited."""
-        sums = self.parts.sums(choice._replace(most=Choice().most))
+        sums = self.parts.figures(choice)
         net: dict[str, int] = {}
+        names = self._irqs.names
         for what, ns in sums.net.items():
-            name = self._irqs.names[what]
+            name = names[what]
             net[name] = net.get(name, 0) + ns
         waits = ("raise_latency_ns", "Softirqs, from raise to entry", self.raise_latency, "softirq")
         late = {"hrtimer": self.lateness} if len(self.lateness) else {}

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tracepoint.analysis.sections import Choice
 
 _IRQ_NUMBERS = frozenset(NUMBERS[kind] for kind in IRQS)
-_LATE_NUMBERS = frozenset((NUMBERS[DUE], NUMBERS[TIMER_DUE]))
 
 
 class IrqSums:

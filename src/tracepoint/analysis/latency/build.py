@@ -6,6 +6,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.growing import GrowingRows
+from tracepoint.analysis.numbered import Numbered
 from tracepoint.analysis.pairs import NO_ROW, PairMachine
 from tracepoint.analysis.spans import OPEN, SpanTally
 from tracepoint.named import NamedTuple
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class LatencyRows(NamedTuple):
     """Times by their begin in ns (`dur`: OPEN without an end), CPU and task of begin and end.
 
-    `key` is a number of `LatencyReader.keys`; `is_cut` says that a loss may hide the end.
+    `key` is the number of a key (`LatencyReader.key_text`); `is_cut` says that a loss may hide the end.
     """
 
     ts: array[int]
@@ -44,14 +45,13 @@ def no_latencies() -> LatencyRows:
 class LatencyReader:
     """Reads the times from each begin to its end, as often as they are asked for.
 
-    `keys` are the values that join them, by their numbers, `tally` says how many have no end or no begin.
+    `tally` says how many have no end or no begin.
     """
 
     def __init__(self, events: KeyedEvents, order: Order) -> None:
         self.events = events
         self.order = order
-        self._numbers: dict[Hashable, int] = {}
-        self.keys: list[Hashable] = []
+        self._keys: Numbered[Hashable] = Numbered()
         self.tally = SpanTally()
 
     def read(self, take: Callable[[ClosedPart[LatencyRows]], object]) -> None:
@@ -62,8 +62,7 @@ class LatencyReader:
 
         def settle(found: Pairs) -> None:
             tally.n_orphans += len(found.orphans)
-            for number in found.cut:
-                rows.columns.is_cut[rows.place(number)] = 1
+            rows.mark(rows.columns.is_cut, found.cut)
 
         def give(closed: ClosedPart[LatencyRows]) -> None:
             tally.add(closed.rows.ts, closed.rows.dur, closed.rows.is_cut)
@@ -82,22 +81,18 @@ class LatencyReader:
         self, part: RecordPart, pairs: PairMachine, rows: GrowingRows[LatencyRows]
     ) -> Mapping[str, Take]:
         tids, end_tids = (part.numbers(name, "common_pid")[0] for name in self.events[1:3])
-        columns, numbers = rows.columns, self._numbers
+        columns, keys = rows.columns, self._keys
 
         def begin(key: Hashable, row: int, ts: int, cpu: int) -> None:
             if not pairs.begin(key, rows.last + 1, ts, cpu):
                 return
-            number = numbers.get(key)
-            if number is None:
-                number = numbers[key] = len(self.keys)
-                self.keys.append(key)
             columns.ts.append(ts)
             columns.dur.append(OPEN)
             columns.cpu.append(cpu)
             columns.tid.append(tids[row])
             columns.end_cpu.append(OPEN)
             columns.end_tid.append(OPEN)
-            columns.key.append(number)
+            columns.key.append(keys[key])
             columns.is_cut.append(0)
 
         def end(key: Hashable, row: int, ts: int, cpu: int) -> None:
@@ -111,7 +106,7 @@ class LatencyReader:
 
     def key_text(self, number: int) -> str:
         """Return the values of a key with the names of their fields."""
-        key = self.keys[number]
+        key = self._keys.all[number]
         values = key if isinstance(key, tuple) else (key,)
         named = zip(self.events.key, values, strict=False)
         return " ".join(f"{field.begin}={one_line(str(value))}" for field, value in named) or "all"

@@ -179,5 +179,4 @@ class _Reading:
 
     def _settle(self, pairs: Pairs) -> None:
         self.tally.n_orphans += len(pairs.orphans)
-        for number in pairs.cut:
-            self._rows.columns.is_cut[self._rows.place(number)] = 1
+        self._rows.mark(self._rows.columns.is_cut, pairs.cut)

@@ -126,7 +126,7 @@ class LockReport(PartedReport[LockRows, LockSums]):
 
     def waits(self, choice: Choice = ALL) -> Mapping[str, Samples]:
         """Return how long tasks waited in ns, by the kind of lock."""
-        return self.parts.sums(choice._replace(most=Choice().most)).by_kind.samples(self._hiding)
+        return self.parts.figures(choice).by_kind.samples(self._hiding)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return how long tasks waited, by kind, lock and task, and the longest waits."""

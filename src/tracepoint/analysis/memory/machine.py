@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.growing import GrowingRows
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
-from tracepoint.analysis.spans import OPEN
+from tracepoint.analysis.spans import OPEN, CutTally
 from tracepoint.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -66,14 +66,13 @@ class MemoryMachine:
     """Takes records by time; what no record can change any more is handed over on the way.
 
     `n` allocations were made, `n_failed` others failed, `n_orphans` ends have none; `n_parts` blocks of pages
-    were freed in parts.  `n_of` counts fates, `first_cut` is the first begin in ns of those that are CUT,
-    none without any.
+    were freed in parts.  `n_of` counts fates, `cut` has those that are CUT.
     """
 
     def __init__(self, gaps: Mapping[int, Sequence[Gap]]) -> None:
         self.n = self.n_failed = self.n_orphans = self.n_parts = 0
         self.n_of = dict.fromkeys(Fate, 0)
-        self.first_cut: list[int] = []
+        self.cut = CutTally()
         self._rows = GrowingRows(no_allocations())
         self._objects = PairMachine(Order.LAST, gaps=gaps)
         self._pages = PairMachine(Order.LAST, gaps=gaps)
@@ -145,9 +144,10 @@ class MemoryMachine:
         rows, place = self._rows.columns, self._rows.place
         for number in pairs.opens:
             rows.fate[place(number)] = other
-        for at in map(place, pairs.cut):
+        places = list(map(place, pairs.cut))
+        for at in places:
             rows.fate[at] = Fate.CUT
-            self.first_cut = [min([*self.first_cut, rows.ts[at]])]
+        self.cut.cut(map(rows.ts.__getitem__, places))
         self.n_of[Fate.FREED] += len(pairs.begins)
         self.n_of[Fate.CUT] += len(pairs.cut)
         self.n_of[other] += len(pairs.opens) - len(pairs.cut)

@@ -14,7 +14,7 @@ from tracepoint.analysis.parts import PartedReport, SummedParts
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import TASK, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import hiding_of, span_columns
+from tracepoint.analysis.spans import span_columns
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
@@ -83,8 +83,7 @@ class MemoryReport(PartedReport[AllocationRows, AllocationSums]):
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the allocations by caller and by task, and how long they lived."""
-        # How many rows are shown changes no sum.
-        sums, records = self.parts.sums(choice._replace(most=0)), self.records
+        sums, records = self.parts.figures(choice), self.records
         sites = [
             (*figures, kind, records.function(site) or "-", site)
             for (kind, site), figures in self._figures(sums.sites)
@@ -101,7 +100,7 @@ class MemoryReport(PartedReport[AllocationRows, AllocationSums]):
         )
 
     def _lifetimes(self, sums: AllocationSums) -> dict[str, Samples]:
-        hiding = hiding_of(self.coverage, self.machine.first_cut).dropping(self.machine.n_of[Fate.CUT])
+        hiding = self.machine.cut.hiding(self.coverage)
         found = sums.lifetimes.samples(hiding)
         return {name: found.get(kind) or hiding.samples(()) for kind, name in enumerate(KINDS)}
 

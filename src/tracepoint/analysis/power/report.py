@@ -14,7 +14,6 @@ from tracepoint.analysis.power.sums import PowerSums
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import CPU, Choice, DistributionSection, Heading, TableSection, Unit
-from tracepoint.analysis.spans import hiding_of
 from tracepoint.decode.column import number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
@@ -185,8 +184,7 @@ class PowerReport(PartedReport[LevelRows, PowerSums]):
     def _lengths(self, choice: Choice) -> dict[str, Samples]:
         """Return the lengths of whole idle times by state; those at the end or at a loss are not whole."""
         sums = self.parts.sums(Choice(choice.cpus))
-        hiding = hiding_of(self.coverage, sums.cut.first_cut)
-        found = sums.lengths.samples(hiding.dropping(sums.cut.n_cut))
+        found = sums.lengths.samples(sums.cut.hiding(self.coverage))
         return {str(state): samples for state, samples in sorted(found.items())}
 
     def notes(self) -> Iterator[str]:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
+from tracepoint.analysis.numbered import Numbered
 from tracepoint.analysis.sched.events import SchedKind
 from tracepoint.analysis.sched.machine import SchedMachine, TaskSwitch
 from tracepoint.analysis.sched.rows import (
@@ -63,23 +64,6 @@ _WAKE = ("pid", "common_pid", "common_flags", "")
 _NAMES = {SchedKind.SWITCH: ("prev_comm", "next_comm")}
 
 
-class _Words:
-    """The names of threads, each once; 0 is that of a thread whose name is not known."""
-
-    def __init__(self) -> None:
-        self._numbers = {"": 0}
-
-    def numbers(self, column: Column) -> array[int]:
-        """Return the numbers of the words of a column."""
-        known = self._numbers
-        return array("i", (known.setdefault(word, len(known)) for word in column.words))
-
-    @property
-    def all(self) -> list[str]:
-        """The words by their numbers."""
-        return list(self._numbers)
-
-
 def run_machine(
     events: SchedEvents, gaps: Mapping[int, Sequence[Gap]], stop: int, take: TakeRows | None = None
 ) -> SchedRows:
@@ -94,12 +78,15 @@ def run_machine(
     return run(events, gaps, wakings, stop, take)
 
 
-def _events_of(part: SchedPart, words: _Words) -> list[_Event]:
+def _events_of(part: SchedPart, words: Numbered[str]) -> list[_Event]:
+    # The first word is that of a thread whose name is not known.
     found = []
     for number, (kind, columns) in part.kinds.items():
         numbers = tuple(columns.get(name) for name in _NUMBERS.get(kind, _WAKE))
         comms = (columns.get(name) for name in _NAMES.get(kind, ("comm", "")))
-        names = tuple(None if comm is None else (comm, words.numbers(comm)) for comm in comms)
+        names = tuple(
+            None if comm is None else (comm, array("i", map(words.__getitem__, comm.words))) for comm in comms
+        )
         found.append(_Event(number, kind, numbers, names))
     return found
 
@@ -121,7 +108,7 @@ def _run_quickly(
     machine = decode.sched_machine(
         *wakings, by_cpu, (array("q", all_gaps.starts), array("q", all_gaps.stops))
     )
-    names, words = StateNames(events.label), _Words()
+    names, words = StateNames(events.label), Numbered([""])
     for part in events.parts():
         _run_part(decode, machine, names, part, _events_of(part, words))
         if take is not None:
@@ -198,7 +185,7 @@ def run_slowly(
         {cpu: join_gaps(own) for cpu, own in gaps.items()},
         join_gaps(gap for own in gaps.values() for gap in own),
     )
-    words = _Words()
+    words = Numbered([""])
     for part in events.parts():
         found = _events_of(part, words)
         takes = {event.number: (_taker(event, machine), _columns_of(event)) for event in found}

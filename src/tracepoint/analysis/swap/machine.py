@@ -128,8 +128,7 @@ class Reclaims:
         return self._given(self._rows.finish())
 
     def _settle(self, pairs: Pairs) -> None:
-        for number in pairs.cut:
-            self._rows.columns.is_cut[self._rows.place(number)] = 1
+        self._rows.mark(self._rows.columns.is_cut, pairs.cut)
 
     def _given(self, part: ClosedPart[ReclaimRows]) -> ClosedPart[ReclaimRows]:
         self.tally.add(part.rows.ts, part.rows.dur, part.rows.is_cut)

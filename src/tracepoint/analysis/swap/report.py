@@ -9,7 +9,7 @@ from tracepoint.analysis.grouping import ChosenFigures
 from tracepoint.analysis.parts import PartedReport, SummedParts
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL
-from tracepoint.analysis.sections import MAX_ROWS, DistributionSection, Unit
+from tracepoint.analysis.sections import DistributionSection, Unit
 from tracepoint.analysis.spans import hiding_of, span_columns
 from tracepoint.analysis.swap.build import LARGEST_ORDER, SwapReader
 from tracepoint.analysis.swap.machine import UNKNOWN, ReclaimRows, no_reclaims
@@ -112,10 +112,9 @@ class SwapReport(PartedReport[ReclaimRows, ReclaimSums]):
         ins, outs, writes = (
             ChosenMoves(own, choice, names) for own in (machine.ins, machine.outs, machine.writes)
         )
-        reclaims = self.parts.sums(choice._replace(most=MAX_ROWS))
+        reclaims = self.parts.figures(choice)
         tally = machine.reclaims.tally
-        hiding = hiding_of(self.coverage, tally.first_cut)
-        hiding = hiding.dropping(tally.n_cut)
+        hiding = tally.hiding(self.coverage)
         times = {kind: reclaims.lengths.joined(hiding, [number]) for number, kind in enumerate(RECLAIM)}
         ends = tuple(name for names in RECLAIM.values() for name in names)
         return (

@@ -243,8 +243,7 @@ class CallMachine:
 
     def _settle(self, pairs: Pairs) -> None:
         self.n_orphans += len(pairs.orphans)
-        for number in pairs.cut:
-            self._rows.columns.is_cut[self._rows.place(number)] = 1
+        self._rows.mark(self._rows.columns.is_cut, pairs.cut)
 
     def settled(self) -> ClosedPart[CallRows]:
         """Return the calls that were not handed over, also those that later records may change."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.growing import GrowingRows
+from tracepoint.analysis.numbered import Numbered
 from tracepoint.analysis.pairs import NO_ROW, EndScope, Order, PairMachine
+from tracepoint.analysis.spans import CutTally
 from tracepoint.analysis.traps.vectors import SIGNALS, likely_vector, vector_name
 from tracepoint.named import NamedTuple
 from tracepoint.tracefile.sieve import MIN_TIME
@@ -78,15 +80,15 @@ class SignalRows(NamedTuple):
 class TrapMachine:
     """Takes records by time; what no record can change any more is handed over on the way.
 
-    `n` traps were made, `words` say what they are; `signals` are all that traps made.  `n_cut` traps have an
-    end that a loss hides, `first_cut` is the first begin of them in ns, none without any.
+    `n` traps were made, `words` say what they are; `signals` are all that traps made.  `cut` has the traps
+    with an end that a loss hides.
     """
 
     def __init__(self, gaps: Mapping[int, Sequence[Gap]]) -> None:
-        self.n = self.n_cut = 0
-        self.first_cut: list[int] = []
+        self.n = 0
+        self.cut = CutTally()
         self.signals = SignalRows(*(array(code) for code in "qiiqqqi"))
-        self._numbers: dict[str, int] = {}
+        self._words: Numbered[str] = Numbered()
         self._rows = GrowingRows(no_traps())
         self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
         # A trap of a task ends in it, wherever that runs then; an interrupt ends on its CPU.
@@ -99,7 +101,7 @@ class TrapMachine:
     @property
     def words(self) -> list[str]:
         """What traps are, by number."""
-        return list(self._numbers)
+        return self._words.all
 
     def _add(self, ts: int, cpu: int, tid: int, vector: int, what: str) -> int:
         times, durs, cpus, tids, vectors, words = self._rows.columns
@@ -108,13 +110,13 @@ class TrapMachine:
         cpus.append(cpu)
         tids.append(tid)
         vectors.append(vector)
-        words.append(self._numbers.setdefault(what, len(self._numbers)))
+        words.append(self._words[what])
         return self._rows.last
 
     def trap(self, ts: int, cpu: int, tid: int, vector: int, what: str) -> int:
         """A task traps, as `what` says; return the number of the row."""
         number = self._add(ts, cpu, tid, vector, what)
-        self._last[tid] = number, vector, self._numbers[what]
+        self._last[tid] = number, vector, self._words[what]
         self._seen[tid] = ts
         return number
 
@@ -160,10 +162,7 @@ class TrapMachine:
 
     def _settle(self, *found: Pairs) -> None:
         rows, place = self._rows.columns, self._rows.place
-        cut = [rows.ts[place(number)] for pairs in found for number in pairs.cut]
-        self.n_cut += len(cut)
-        if cut:
-            self.first_cut = [min([*self.first_cut, *cut])]
+        self.cut.cut(rows.ts[place(number)] for pairs in found for number in pairs.cut)
 
     def closed(self) -> ClosedPart[TrapRows]:
         """Hand over the traps that no record can change any more."""

@@ -11,7 +11,7 @@ from tracepoint.analysis.grouping import ChosenFigures, Grouping
 from tracepoint.analysis.parts import PartedReport, SummedParts
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import RATE, TASK, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import hiding_of, span_columns
+from tracepoint.analysis.spans import span_columns
 from tracepoint.analysis.traps.build import TrapReader
 from tracepoint.analysis.traps.machine import HIDDEN, NONE, TrapRows, TrapSignal, no_traps
 from tracepoint.analysis.traps.needs import NEEDS, SIGNAL
@@ -22,7 +22,7 @@ from tracepoint.decode.numbers import count_up
 from tracepoint.decode.table import ColumnTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from tracepoint.analysis.distribution import Bounds
     from tracepoint.analysis.sections import Choice, Section, TableSection, Value
@@ -70,14 +70,12 @@ class TrapReport(PartedReport[TrapRows, TrapSums]):
     @property
     def tables(self) -> dict[str, ColumnTable]:
         """The rows of `trap` and `signal`."""
-        return {"trap": self.trap, "signal": self.signal}
+        return {"trap": self.trap} | self.whole_tables
 
-    def read_tables(self, *takes: Callable[[Mapping[str, ColumnTable]], None]) -> None:
-        """Call all of `takes` with the tables: those of traps of each part where the rows are not kept."""
-        super().read_tables(*takes)
-        if self.parts.kept is None:
-            for take in takes:
-                take({"signal": self.signal})
+    @property
+    def whole_tables(self) -> dict[str, ColumnTable]:
+        """The rows of `signal`, which are kept."""
+        return {"signal": self.signal}
 
     @cached_property
     def trap(self) -> ColumnTable:
@@ -115,10 +113,9 @@ class TrapReport(PartedReport[TrapRows, TrapSums]):
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the traps by vector and by task, the signals, and how long traps took."""
-        # How many rows are shown changes no sum.
-        sums, words = self.parts.sums(choice._replace(most=0)), self.machine.words
+        sums, words = self.parts.figures(choice), self.machine.words
         figures = ChosenFigures(self.records, choice)
-        hiding = hiding_of(self.coverage, self.machine.first_cut).dropping(self.machine.n_cut)
+        hiding = self.machine.cut.hiding(self.coverage)
         times = {words[what]: samples for what, samples in sums.times.samples(hiding).items()}
         taken = dict(sorted(times.items(), key=itemgetter(0)))
         return (

@@ -177,7 +177,7 @@ class AnalysisRecords(RecordPart):
         return task_names(self.trace)
 
     def _find(self, need: Need, analysis: str, found: dict[str, tuple[str, ...]]) -> str:
-        """Add the fields of an event; return why there is no result without it, empty: there is one."""
+        """Add the fields of an event; return why the analysis cannot do without it, empty where it can."""
         lacks = []
         for name, fields in need.fields.items():
             if name not in self.trace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-#: What is told has an object of plain values, and at most a list or an object in it.
+#: A request is an object of plain values, with a few lists or objects in it at most.
 MOST_BRACKETS = 8
 
 

@@ -97,12 +97,25 @@ grep -v '^#' $I/trace | grep busybox > /tmp/theirs; rmdir $I
     assert [line for line in found if line in wanted] == wanted
 
 
-@pytest.mark.parametrize("end", ["| head -n 2", "& sleep 4; kill -TERM $!; wait $!"])
+# Programs that are executed: busybox would run `true` itself.
+PROGRAMS = "(while :; do /bin/busybox true; done) & L=$!\n"
+# The signal comes when it has printed something, and is the end that it expects.
+KILLED = """>/tmp/out & T=$!
+while [ $(wc -l </tmp/out) -lt 2 ]; do sleep 0.2; done
+kill -TERM $T; wait $T"""
+
+
+@pytest.mark.parametrize("end", ["| head -n 2 >/tmp/out", KILLED], ids=["closed", "killed"])
 def test_whatever_ends_it_restores(guest, end):
     before = guest.run(SETTINGS).text
-    for command in ("stream raw_syscalls", "top raw_syscalls --interval 200ms"):
-        guest.run(f"{LOAD}timeout 60 tracepoint {command} >/tmp/out {end}; kill $L", timeout=100)
+    for command in ("stream sched:sched_process_exec", "top raw_syscalls --interval 200ms"):
+        # If it were `timeout` that ends it, this would be late.
+        script = (
+            f": >/tmp/out\n{PROGRAMS}timeout 600 tracepoint {command} {end}\nstatus=$?; kill $L; exit $status"
+        )
+        guest.run(script, timeout=100)
         assert guest.run(SETTINGS).text == before
+        assert len(guest.get("/tmp/out").splitlines()) >= 2
 
 
 def test_rates_are_those_of_what_runs(guest):

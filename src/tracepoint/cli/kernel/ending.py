@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
 
 from tracepoint.cli.child import ChildProcess
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
+from tracepoint.cli.stopping import SignalEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class EndingSignals:
     """
 
     def __init__(self) -> None:
-        self.event = threading.Event()
+        self.event = SignalEvent()
         self._child: ChildProcess | None = None
         self._before: dict[int, object] = {}
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
+from tracepoint.cli.stopping import SignalEvent
 from tracepoint.control.recording import numbered
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.textoptions import CLOCKS_NOT_IN_NS
 
 if TYPE_CHECKING:
     import argparse
+    import threading
 
     from tracepoint.cli.kernel.ending import EndingSignals
     from tracepoint.cli.output import Output
@@ -26,7 +27,7 @@ def fly(array: TraceArray, args: argparse.Namespace, out: Output, ending: Ending
     """Save the newest records at each SIGUSR1 and at the end, to numbered files; return the status."""
     if array.clock in CLOCKS_NOT_IN_NS:
         raise TracepointError(f"the clock {array.clock} does not count ns: --flight needs one that does")
-    asked = threading.Event()
+    asked = SignalEvent()
     before = signal.signal(signal.SIGUSR1, lambda *_: asked.set())
     paths = numbered(args.output, replace=args.force)
     status = EXIT_DONE

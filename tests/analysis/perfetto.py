@@ -41,7 +41,7 @@ def named(ours, theirs, own, spurious):
     """How many differences there are by name; raises AssertionError where one has none.
 
     `new`: it begins a new task at task_newtask, and of text, which has none for it, not at all.  `dead`: it does
-    not end a zombie when the task is freed.  `early`: the waking came before the switch to sleep, of either
+    not end a zombie when the task is freed.  `early`: the waking came before the switch to sleep, of any
     kind, and it loses the latency.  `preempted`: it takes a waking of a preempted task for the begin of another row.
     """
     found = Counter()
@@ -51,7 +51,7 @@ def named(ours, theirs, own, spurious):
         other, its = left.pop((ts, tid), (0, ""))
         if state in "XZ" and (other, its) == (-1, state):
             found["dead"] += 1
-        elif state == "R" and its in ("S", "D") and other == dur:
+        elif state == "R" and its in ("S", "D", "I") and other == dur:
             found["early"] += 1
         elif state == its == "R+" and left.pop((ts + other, tid)) == (dur - other, "R"):
             assert (ts + other, tid) in splits

@@ -144,6 +144,7 @@ class FakeTracefs:
     """Files of a made-up kernel; `before_write` is called with the number of each change."""
 
     root = "/fake/tracing"
+    symbols_last = True
 
     def __init__(
         self, formats: dict[str, EventFormat] | None = None, profile: FilterProfile = KERNEL_6_1

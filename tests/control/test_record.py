@@ -49,7 +49,7 @@ class RecordedFake(FakeTracefs):
             case ["events", "header_event"]:
                 return HEADER_EVENT
             case ["events", "ftrace", "print", "format"]:
-                return write_format(make_format("ftrace", "print", "long ip", 5))
+                return write_format(make_format("ftrace", "print", "unsigned long ip", 5))
             case ["printk_formats"]:
                 return ""
             case ["saved_cmdlines"]:
@@ -110,6 +110,13 @@ def files(monkeypatch: pytest.MonkeyPatch) -> RecordedFake:
     return made
 
 
+def add_addresses(files) -> None:
+    """Let an event that is enabled have a field with the address of a function."""
+    number = files.formats["irq:softirq_exit"].id
+    fields = "unsigned int vec; unsigned long action"
+    files.formats["irq:softirq_exit"] = make_format("irq", "softirq_exit", fields, number)
+
+
 @pytest.fixture
 def array(files, tmp_path):
     with (
@@ -129,6 +136,7 @@ def records_of(path) -> list[int]:
 
 def test_everything_is_in_the_file(array, files, tmp_path):
     target = tmp_path / "web.dat"
+    add_addresses(files)
 
     def load() -> None:
         files.pages[1] += pages_of(1030, 5)
@@ -303,6 +311,7 @@ def test_a_raw_pipe_of_the_machine_never_waits(tmp_path):
 
 
 def test_symbols_are_read_again_only_where_modules_came(array, files, tmp_path):
+    add_addresses(files)
     array.record(tmp_path / "a.dat", 0)
     assert files.n_kallsyms == 1
 
@@ -311,6 +320,36 @@ def test_symbols_are_read_again_only_where_modules_came(array, files, tmp_path):
 
     array.record(tmp_path / "b.dat", during=load)
     assert files.n_kallsyms == 3
+
+
+def test_symbols_are_kept_where_a_record_may_show_one(array, files, tmp_path):
+    """A marker shows the function that wrote it: which came is known at the end."""
+    array.record(tmp_path / "a.dat", 0)
+    assert files.n_kallsyms == 0
+    files.pages[0] = [*pages_of(0, 3), write_pages([(5, struct.pack("<HBBiQ", 5, 0, 0, 7, 16))], LAYOUT)]
+    array.record(tmp_path / "b.dat", 0)
+    assert files.n_kallsyms == 1
+    # A file may have no room for them at its end.
+    files.pages[0] = pages_of(0, 3)
+    array.record(tmp_path / "c.dat", 0, max_bytes=10 << 20)
+    assert files.n_kallsyms == 2
+    files.tracer = "function"
+    array.record(tmp_path / "d.dat", 0)
+    assert files.n_kallsyms == 3
+    kept = []
+    for name in "abcd":
+        with open_tracedat(tmp_path / f"{name}.dat") as trace:
+            kept.append((trace.kallsyms, facts_of(trace).variables))
+    assert kept[0] == ("", {})
+    assert kept[1:] == [("ffffffff81000000 T _text\n", {"vmemmap_base": 0xFFFFEA0000000000})] * 3
+
+
+def test_symbols_of_a_process_are_read_while_it_is_there(array, files, tmp_path):
+    files.symbols_last = False
+    array.record(tmp_path / "a.dat", 0)
+    assert files.n_kallsyms == 2
+    with open_tracedat(tmp_path / "a.dat") as trace:
+        assert trace.kallsyms == "ffffffff81000000 T _text\n"
 
 
 def test_recording_imports_only_what_it_needs():

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from control.test_record import LAYOUT, RecordedFake, array, files, pages_of, records_of  # noqa: F401
+from control.test_record import LAYOUT, RecordedFake, add_addresses, array, files, pages_of, records_of  # noqa: F401
 from oracles import ROOT
 from tracepoint.cli.kernel.ending import EndingSignals
 from tracepoint.cli.main import main
@@ -299,6 +299,7 @@ def test_what_a_file_is_made_of_stays_where_the_disk_has_room(
     compression,
 ):
     """The folder as it is when a process is killed while it writes the file."""
+    add_addresses(files)
     left: list[set[str]] = []
 
     def killed(*_, **__) -> None:

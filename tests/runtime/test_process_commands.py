@@ -9,9 +9,11 @@ import time
 
 import pytest
 
+from tracepoint import open_trace
+from tracepoint.control.session import open_tracefs
 from tracepoint.control.tracefs import Tracefs
 from tracepoint.record.field import field_values
-from tracepoint.runtime.remote.client import SilentError
+from tracepoint.runtime.remote.client import ANSWER_WAIT_S, RemoteFiles, SilentError
 from tracepoint.runtime.remote.files import ProcessFiles
 from tracepoint.tracefile.tracedat import open_tracedat
 
@@ -117,6 +119,23 @@ def test_a_recording_has_every_record(shop, tmp_path):
     assert len(numbers) > 10
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert shop.run("ps", "--cat", "set_event") == ""
+
+
+def test_stacks_of_a_recording_have_names(shop, tmp_path):
+    """A place in the code gets its address when it is first in a stack: after the recording began."""
+    with (
+        RemoteFiles(int(shop.pid), ANSWER_WAIT_S) as files,
+        open_tracefs(ProcessFiles(files, int(shop.pid)), keeps_journal=False) as tracing,
+        tracing.instance() as array,
+    ):
+        array.event("shop:order_sent").add_trigger("stacktrace:3")
+        array.enable("shop:order_sent")
+        array.record(tmp_path / "stacks.dat", 0.5)
+    with open_trace(tmp_path / "stacks.dat") as trace:
+        stacks = trace.with_stacks("order_sent")["kernel_stack_symbols"].tolist()
+    named = [stack[0] for stack in stacks if stack]
+    assert len(named) == 3
+    assert all(re.fullmatch(r"<module>@<string>:\d+", name) for name in named)
 
 
 def test_a_change_lasts_as_long_as_a_command(shop):

@@ -15,11 +15,15 @@ from tracepoint.tracefile.write import clock_text, pack_kallsyms
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from tracepoint.control.array import ArrayFiles
 
 _TAR_NAME, _TAR_BLOCK = 100, 512
 _ID = re.compile(r"^ID: (\d{1,9})$", re.MULTILINE)
+# A field of a format that may hold an address of the kernel, a text that shows one, and what is computed with
+# the kernel's variables.
+_ADDRESS = re.compile(rf"%p|field:(?:unsigned long \w+;|[^;]*\*)|stack|{'|'.join(LASTING_VARIABLES)}")
 
 
 class RecordedFacts(NamedTuple):
@@ -38,13 +42,30 @@ class RecordedFacts(NamedTuple):
     settings: TraceSettings
 
     @classmethod
-    def read(cls, array: ArrayFiles, before: RecordedFacts | None = None) -> RecordedFacts:
-        """Read them; what lasts as long as the kernel is taken from `before`.  Raises TracefsError."""
+    def read(
+        cls, array: ArrayFiles, before: RecordedFacts | None = None, *, with_symbols: bool = True
+    ) -> RecordedFacts:
+        """Read them; what lasts as long as the kernel is taken from `before`.  Raises TracefsError.
+
+        Without `with_symbols` those of a kernel, and what is found by them, are read for a tracer and for
+        stacks only.
+        """
         read, files = array.tracefs.read, array.tracefs.files
-        # The symbols are millions of bytes, which the kernel makes anew for each reader.
+        settings = TraceSettings.read(
+            *(
+                read(array.prefix + name) if array.tracefs.exists(array.prefix + name) else ""
+                for name in ("current_tracer", "trace_options")
+            )
+        )
         modules = files.modules()
-        is_same = before is not None and before.modules == modules
-        kallsyms = before.kallsyms if before is not None and is_same else files.kallsyms()
+        # The symbols are millions of bytes, which the kernel makes anew for each reader.
+        kallsyms = before.kallsyms if before and before.modules == modules and files.symbols_last else ""
+        with_symbols = with_symbols or settings.tracer not in ("", "nop") or "stacktrace" in settings.options
+        if not kallsyms and (with_symbols or not files.symbols_last):
+            kallsyms = files.kallsyms()
+        variables = before.variables if before else {}
+        if kallsyms and not variables:
+            variables = files.variables(LASTING_VARIABLES, kallsyms)
         tgid_option = f"{array.prefix}options/record-tgid"
         has_tgids = array.tracefs.exists(tgid_option) and read(tgid_option).strip() == "1"
         return cls(
@@ -53,17 +74,12 @@ class RecordedFacts(NamedTuple):
             before.ftrace if before else _ftrace_formats(array),
             kallsyms,
             modules,
-            before.variables if before else files.variables(LASTING_VARIABLES, kallsyms),
+            variables,
             read("printk_formats"),
             read("saved_cmdlines"),
             read("saved_tgids") if has_tgids else None,
             array.clock,
-            TraceSettings.read(
-                *(
-                    read(array.prefix + name) if array.tracefs.exists(array.prefix + name) else ""
-                    for name in ("current_tracer", "trace_options")
-                )
-            ),
+            settings,
         )
 
     @property
@@ -125,15 +141,25 @@ class Description:
             raise RuntimeError("nothing was described")
         return self._known
 
-    def read(self) -> None:
-        """Read the texts, and add the formats of what is enabled now: it may change later."""
-        self._known = RecordedFacts.read(self.array, self._known)
+    def read(self, recorded: AbstractSet[int] = frozenset(), *, with_symbols: bool = False) -> None:
+        """Read the texts, and add the formats of what is enabled now: it may change later.
+
+        With the ids of records, also the formats of those that were in the buffer already, of events that
+        were disabled since.  Without `with_symbols` they are read where an event may show one.
+        """
         for name in self.array.enabled:
             if name not in self.formats:
                 self.formats[name] = self.array.tracefs.read(f"events/{name.replace(':', '/')}/format")
+        if recorded:
+            self._read_earlier(recorded)
+        shown = [*self.formats.values()]
+        if self._known:
+            # Of the tracers' own events, as markers and stacks, any may come.
+            shown += [text for text in self._known.ftrace if format_ids([text]) & recorded]
+        with_symbols = with_symbols or any(map(shows_addresses, shown))
+        self._known = RecordedFacts.read(self.array, self._known, with_symbols=with_symbols)
 
-    def read_earlier(self, recorded: set[int]) -> None:
-        """Add the formats of records that were in the buffer already, of events that were disabled since."""
+    def _read_earlier(self, recorded: AbstractSet[int]) -> None:
         missing = recorded - format_ids([*self.facts.ftrace, *self.formats.values()])
         if not missing:
             return
@@ -167,6 +193,17 @@ def format_ids(texts: list[str]) -> set[int]:
     {314}
     """
     return {int(found[1]) for found in map(_ID.search, texts) if found}
+
+
+def shows_addresses(text: str) -> bool:
+    r"""Return whether records of a `format` may show an address of the kernel, or hold one in a field.
+
+    >>> shows_addresses('\tfield:long id;\n\tfield:unsigned long args[6];\n\nprint fmt: "NR %ld"')
+    False
+    >>> shows_addresses('\tfield:unsigned long call_site;\n\nprint fmt: "%lx", REC->call_site')
+    True
+    """
+    return _ADDRESS.search(text) is not None
 
 
 def _tar(files: Mapping[str, bytes]) -> bytes:

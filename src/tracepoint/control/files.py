@@ -32,6 +32,8 @@ _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 class MountedFiles:
     """A tracefs that is mounted at `root`."""
 
+    symbols_last = True
+
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = os.fspath(root)
 

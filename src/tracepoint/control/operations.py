@@ -32,6 +32,8 @@ class Files(Protocol):
     """What tracefs is asked to do; paths are relative to the mount, every failure is an OSError."""
 
     root: str
+    #: Whether the symbols are still there when what made the records has ended: not those of a process.
+    symbols_last: bool
 
     def read(self, path: str) -> str:
         """Return the content of a file."""

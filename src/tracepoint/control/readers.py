@@ -74,7 +74,8 @@ class Readers:
 
     def collect(self, limits: RecordLimits, watch: Callable[[RecordStatus], None] | None) -> None:
         """Move pages to parts until it is time to end."""
-        self.description.read()
+        # A marker or a stack may need them at the end, when a file may have no room for them any more.
+        self.description.read(with_symbols=limits.max_bytes is not None)
         facts = self.description.facts
         if not self.description.formats and facts.settings.tracer in ("", "nop"):
             raise TracefsError(f"no event is enabled in {self.array.path}: there is nothing to record")
@@ -284,8 +285,7 @@ class Readers:
         found = {number for one in part.cpus for number in one.count(self.description.facts.layout)}
         self._read_ends(part)
         with self._may_be_cut():
-            self.description.read()
-            self.description.read_earlier(found - {NO_ID})
+            self.description.read(found - {NO_ID})
 
     def _read_ends(self, part: RecordedPart) -> None:
         """Read what the CPUs of a part counted until its end, where that was not read when it ended."""

@@ -30,6 +30,9 @@ def _as_system_error() -> Iterator[None]:
 class ProcessFiles:
     """A process in the place of a kernel; every failure is an OSError."""
 
+    # Each place in the code gets one when it is first in a stack.
+    symbols_last = False
+
     def __init__(self, files: RemoteFiles, pid: int) -> None:
         self.root = f"process {pid}"
         self._files = files

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -564,6 +565,34 @@ def test_journals_know_their_process(tmp_path):
     (report,) = restore_journals(tmp_path, lambda: pytest.fail("not of this boot"))
     assert "boot" in report.message
     assert not path.exists()
+
+
+@pytest.mark.parametrize("begun", ["", "tracepoint.journ"])
+def test_a_journal_that_is_being_begun_stays(tmp_path, begun):
+    path = tmp_path / f"{os.getpid()}-7f.journal"
+    path.write_text(begun)
+    (report,) = restore_journals(tmp_path, lambda: pytest.fail("it has nothing"))
+    assert report.message == f"process {os.getpid()} still runs: left alone"
+    assert path.exists()
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    left = path.rename(tmp_path / f"{ended.pid}-7f.journal")
+    restore_journals(tmp_path, lambda: pytest.fail("it has nothing"))
+    assert not left.exists()
+
+
+def test_a_journal_may_go_while_others_are_restored(tmp_path, monkeypatch):
+    """Its session has ended: between the listing and the reading of it."""
+    for name in ("1-a", "1-b"):
+        (tmp_path / f"{name}.journal").write_text("")
+
+    def read_first(path):
+        for each in tmp_path.iterdir():
+            each.unlink()
+        return read_journal(path)
+
+    monkeypatch.setattr("tracepoint.control.restore.read_journal", read_first)
+    assert restore_journals(tmp_path, lambda: pytest.fail("nothing is there")) == []
 
 
 def test_no_place_for_the_journal_changes_nothing(files, tmp_path):

@@ -55,6 +55,26 @@ def test_other_processes_read_what_it_counted(client):
         client.write_text("metrics", "1")
 
 
+def test_it_has_its_name_when_it_listens(monkeypatch, tmp_path):
+    """Who waits for the name connects at once."""
+    monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
+    seen = []
+
+    class Seen(socket.socket):
+        def listen(self, *args):
+            seen.append(registry.find_processes())
+            super().listen(*args)
+
+    monkeypatch.setattr(server.socket, "socket", Seen)
+    path = server.listen()
+    monkeypatch.undo()
+    assert seen == [[]]
+    assert [each.name for each in path.parent.iterdir()] == [f"{os.getpid()}.socket"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    server.stop_listening()
+    assert list(path.parent.iterdir()) == []
+
+
 def test_nothing_listens_without_a_call(monkeypatch, tmp_path):
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
     assert registry.find_processes() == []

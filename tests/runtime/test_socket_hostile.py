@@ -92,7 +92,6 @@ def victim(tmp_path, monkeypatch):
     end = time.monotonic() + 120
     while not path.exists() and time.monotonic() < end:
         time.sleep(0.02)
-    time.sleep(0.1)
     yield Victim(process, path)
     process.kill()
     process.wait()

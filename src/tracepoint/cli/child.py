@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -42,7 +43,9 @@ class ChildProcess:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the command has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            # What handles another signal may reap it right now.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def _sleep(self, seconds: float) -> None:
         """Sleep until the command ends; before Linux 5.3, which cannot tell that, for a moment."""
@@ -63,10 +66,14 @@ class ChildProcess:
     def _reap(self, options: int) -> int | None:
         if self.returncode is None:
             try:
-                pid, status = os.waitpid(self.pid, options)
+                # Its number is taken until the status is kept: a signal that comes meanwhile is sent on.
+                ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)
             except ChildProcessError:
                 # A signal came, and what handles it has reaped the command.
                 return self.returncode
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
+            if ended is not None:
+                has_exited = ended.si_code == os.CLD_EXITED
+                self.returncode = ended.si_status if has_exited else -ended.si_status
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(self.pid, 0)
         return self.returncode

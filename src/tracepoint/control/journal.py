@@ -143,6 +143,13 @@ class JournalHead(NamedTuple):
         return self.boot in ("", identity(os.getpid())[0])
 
 
+def running_writer(path: str | os.PathLike[str]) -> int:
+    """Return the process that the name of a journal has, 0 where no process has that number."""
+    number = os.path.basename(path).partition("-")[0]
+    is_running = number.isascii() and number.isdigit() and os.path.exists(f"{_PROC}/{number}")
+    return int(number) if is_running else 0
+
+
 def read_journal(path: str | os.PathLike[str]) -> tuple[JournalHead | None, dict[str, str]]:
     """Return the first line and the entries of a journal; a half-written last line does not count.
 

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.control.journal import read_journal
+from tracepoint.control.journal import read_journal, running_writer
 from tracepoint.control.restored import Restored
 from tracepoint.control.settings import (
     INSTANCE_MADE,
@@ -26,6 +26,7 @@ from tracepoint.control.settings import (
 from tracepoint.control.validate import read_triggers
 from tracepoint.errors import TracefsError
 from tracepoint.filter.error import FilterFault
+from tracepoint.tree.cache import oldest_first
 from tracepoint.trigger.command import Trigger
 
 if TYPE_CHECKING:
@@ -290,10 +291,16 @@ def restore_journals(folder: Path, open_files: Callable[[], Files]) -> list[Jour
     reports = []
     if not folder.is_dir():
         return []
-    for path in sorted(folder.glob("*.journal"), key=lambda path: path.stat().st_mtime_ns, reverse=True):
-        head, entries = read_journal(path)
-        if head is not None and head.is_running:
-            reports.append(JournalReport(path, f"process {head.pid} still runs: left alone"))
+    for path in reversed(oldest_first(folder.glob("*.journal"))):
+        try:
+            head, entries = read_journal(path)
+        except FileNotFoundError:
+            # Its session has ended meanwhile.
+            continue
+        # A journal whose first line is not written yet has the process in its name only.
+        pid = running_writer(path) if head is None else head.pid if head.is_running else 0
+        if pid:
+            reports.append(JournalReport(path, f"process {pid} still runs: left alone"))
         elif head is not None and not head.is_of_this_boot:
             path.unlink(missing_ok=True)
             reports.append(JournalReport(path, "from before the last boot: dropped"))

@@ -21,7 +21,7 @@ import tracepoint
 from tracepoint.check.saved import from_row, to_row
 from tracepoint.diagnostics import Diagnostic
 from tracepoint.named import NamedTuple
-from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.cache import cache_folder, oldest_first
 from tracepoint.tree.creators import creates, creating_files, included, included_after
 from tracepoint.tree.disk import DIGEST, DISK, Disk, WatchedDisk
 from tracepoint.tree.makefiles import include_words, macro_words
@@ -256,8 +256,7 @@ def _line(data: object) -> bytes:
 def _write_lines(file: Path, lines: Sequence[bytes]) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(file, [b"\n".join((_first_line(lines), *lines))])
-    kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    for old in kept[_MAX_FILES:]:
+    for old in oldest_first(file.parent.glob("*.json"))[:-_MAX_FILES]:
         old.unlink(missing_ok=True)
 
 

@@ -30,6 +30,8 @@ class EndingSignals:
     def __init__(self) -> None:
         self.event = SignalEvent()
         self._child: ChildProcess | None = None
+        # The first that came before there was a command.
+        self._early = 0
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> Self:
@@ -45,7 +47,10 @@ class EndingSignals:
     def _come(self, number: int, _frame: FrameType | None) -> None:
         is_second, child = self.event.is_set(), self._child
         self.event.set()
-        if child is None or child.returncode is not None:
+        if child is None:
+            self._early = self._early or number
+            return
+        if child.returncode is not None:
             return
         if is_second:
             child.send_signal(signal.SIGKILL)
@@ -56,13 +61,19 @@ class EndingSignals:
     def run(self, words: list[str], out: Output, seconds: float | None) -> None:
         """Run a command, and return at its end or when `seconds` have passed."""
         # This sleeps until the command ends: polling would add CPU time to what is recorded.
-        self.start(words, out).wait(seconds)
+        self.start(words, out)
+        if self._child is not None:
+            self._child.wait(seconds)
 
-    def start(self, words: list[str], out: Output) -> ChildProcess:
-        """Start a command and return it; raises TracepointError where it cannot be run."""
+    def start(self, words: list[str], out: Output) -> None:
+        """Start a command, unless a signal came already; raises TracepointError where it cannot be run."""
         out.stdout.flush()
+        if self._early:
+            return
         self._child = ChildProcess(words)
-        return self._child
+        if self._early:
+            # It came while the command was started.
+            self._child.send_signal(self._early)
 
     @property
     def is_running(self) -> bool:

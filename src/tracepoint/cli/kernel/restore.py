@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.forget:
         journals = sorted(folder.glob("*.journal"))
         for journal in journals:
-            journal.unlink()
+            journal.unlink(missing_ok=True)
         out.say(f"dropped {len(journals)} journals in {folder}")
         return EXIT_DONE
     reports = restore_journals(folder, find_files)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tracepoint.errors import TracepointError
+from tracepoint.tree.cache import oldest_first
 from tracepoint.tree.index.store import StoredIndex, StoreError, index_folder
 from tracepoint.tree.loader import find_kernel_root
 from tracepoint.tree.query.opening import open_searched, open_tree
@@ -81,7 +82,7 @@ def default_tree(out: Output) -> str:
         return str(here)
     folder = index_folder()
     indexes = list(folder.glob("*.index")) if folder.is_dir() else []
-    for path in sorted(indexes, key=lambda p: p.stat().st_mtime, reverse=True):
+    for path in reversed(oldest_first(indexes)):
         try:
             root = StoredIndex(path).root
         except (StoreError, OSError):

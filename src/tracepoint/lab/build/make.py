@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.build.module import BuildError, CompilerMessage, first_lines, read_messages
-from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.cache import cache_folder, oldest_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -197,7 +197,7 @@ def new_log(name: str) -> Path:
     """Return the path of a log for a build, and delete the oldest beyond a handful."""
     folder = cache_folder() / "logs"
     folder.mkdir(parents=True, exist_ok=True)
-    for old in sorted(folder.glob("build-*"), key=lambda path: path.stat().st_mtime)[:-_KEPT_LOGS]:
+    for old in oldest_first(folder.glob("build-*"))[:-_KEPT_LOGS]:
         old.unlink(missing_ok=True)
     return folder / f"build-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{name}.log"
 

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.cache import cache_folder, oldest_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -155,8 +155,7 @@ def _built(folder: Path) -> tuple[Path, ...]:
 
 
 def _forget_old(folder: Path) -> None:
-    kept = sorted(folder.glob("[0-9a-f]*"), key=lambda path: path.stat().st_mtime)
-    for old in kept[:-_KEPT]:
+    for old in oldest_first(folder.glob("[0-9a-f]*"))[:-_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 

@@ -27,7 +27,7 @@ from tracepoint.lab.guest.channel import Channel
 from tracepoint.lab.kernels import modules, packages
 from tracepoint.layout.compressed import MODULE_ENDS
 from tracepoint.named import NamedTuple
-from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.cache import cache_folder, oldest_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -438,7 +438,7 @@ def _new_log(release: str) -> Path:
     """Return the path for a new guest's log, and delete the oldest ones beyond a handful."""
     folder = cache_folder() / "logs"
     folder.mkdir(parents=True, exist_ok=True)
-    for old in sorted(folder.glob("guest-*"), key=lambda path: path.stat().st_mtime)[: -2 * _KEPT_LOGS]:
+    for old in oldest_first(folder.glob("guest-*"))[: -2 * _KEPT_LOGS]:
         old.unlink(missing_ok=True)
     return (
         folder

@@ -221,15 +221,18 @@ class Listener:
         folder = socket_folder()
         check_folder(folder, make=True)
         self.path = socket_path(os.getpid(), folder)
-        self.path.unlink(missing_ok=True)
+        # It gets its name when it listens: who sees it may connect at once.
+        new = self.path.with_suffix(".new")
+        new.unlink(missing_ok=True)
         self.tree = tree
         self._pid = os.getpid()
         self._places = threading.Semaphore(MAX_CONNECTIONS)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # No other process can interfere: the folder is closed to others.
-        self._socket.bind(str(self.path))
-        self.path.chmod(0o600)
+        self._socket.bind(str(new))
+        new.chmod(0o600)
         self._socket.listen(MAX_CONNECTIONS)
+        new.replace(self.path)
         self._thread = threading.Thread(target=self._serve, name="tracepoint", daemon=True)
         self._thread.start()
 

@@ -82,14 +82,21 @@ def _without_surrogates(value: object) -> object:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep tests that share a fixture in one process of `pytest -n`: a file's, and those of the shared guests.
 
-    Guests come first: what takes longest must not begin last.
+    xdist hands out together what has the same text after an @ in its id.  It would write this itself from a
+    mark, but not where pytest (since 9.2) reads it.  Guests come first: what takes longest must not begin last.
     """
     items.sort(key=lambda item: item.get_closest_marker("guest") is None)
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    # Only processes of `pytest -n` have this option.
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            name = f"{item.nodeid}@{_group(item)}"
+            if hasattr(item, "_id"):
+                item._id = type(item._id).parse(name)
+            else:
+                item._nodeid = name
 
 
 def _group(item: pytest.Item) -> str:

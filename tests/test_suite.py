@@ -72,6 +72,17 @@ def test_a_run_says_what_it_left_out_and_what_runs_it() -> None:
 
 
 @pytest.mark.programs
+def test_the_tests_of_a_file_run_in_one_process() -> None:
+    words = ["-n", "2", "-v", "tests/analysis/test_histogram.py", "tests/analysis/test_names.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    ran = re.findall(r"^\[(gw\d)\] .* PASSED (\S+?)::", done.stdout, re.MULTILINE)
+    assert len(ran) > 20
+    assert len({file for _, file in ran}) == len(set(ran)) == 2
+
+
+@pytest.mark.programs
 def test_kernels_are_built_and_recorded_only_by_what_is_slow() -> None:
     words = ["-m", "not slow", "--setup-plan", "-q", "tests/guest"]
     done = subprocess.run(

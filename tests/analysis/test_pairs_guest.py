@@ -11,6 +11,7 @@ import pytest
 
 import tracepoint as tp
 from guest.conftest import kernel_or_skip
+from guest.rings import drain
 from tracepoint import analysis
 from tracepoint.lab.guest import machine as lab_guest
 
@@ -25,7 +26,7 @@ EVENTS = "irq irq_vectors timer workqueue raw_syscalls block lock"
 # Everything is read into files, so that a counter and the switch of the recording lie close together.
 SCRIPT = f"""
 T=/sys/kernel/tracing; mkdir -p /tmp/r; cd $T; echo 0 >tracing_on; echo mono >trace_clock; echo 16384 >buffer_size_kb
-for s in {EVENTS}; do echo 1 >events/$s/enable; done; echo >trace
+echo 4096 >saved_cmdlines_size; for s in {EVENTS}; do echo 1 >events/$s/enable; done; echo >trace
 count() {{ cat /proc/interrupts >/tmp/r/interrupts.$1; cat /proc/softirqs >/tmp/r/softirqs.$1; cat /proc/diskstats >/tmp/r/diskstats.$1; }}
 count a; echo 1 >tracing_on; count b
 dd if=/dev/zero of=/tmp/zero bs=1 count={N_BYTES} 2>/dev/null
@@ -38,7 +39,7 @@ while [ $k -lt 20 ] && grep -q 'Hits: 0' events/lock/contention_begin/hist; do
     for n in 1 2 3 4; do (m=0; while [ $m -lt 150 ]; do : >/tmp/d$((k-1))/$n.$m; m=$((m+1)); done) & done; wait
 done
 count c; echo 0 >tracing_on; count d
-for c in 0 1; do timeout 5 cat per_cpu/cpu$c/trace_pipe_raw >/tmp/r/cpu$c.raw; cat per_cpu/cpu$c/stats >/tmp/r/cpu$c.stats; done
+for c in 0 1; do {drain("per_cpu/cpu$c/trace_pipe_raw", "/tmp/r/cpu$c.raw")}; cat per_cpu/cpu$c/stats >/tmp/r/cpu$c.stats; done
 cat saved_cmdlines >/tmp/r/saved_cmdlines; cat /proc/kallsyms >/tmp/r/kallsyms; echo mono >/tmp/r/trace_clock
 for f in events/header_page $(for s in {EVENTS}; do echo events/$s/*/format; done); do
     mkdir -p /tmp/r/${{f%/*}}; cat $f >/tmp/r/$f; done

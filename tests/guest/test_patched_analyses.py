@@ -9,6 +9,7 @@ import pytest
 
 import tracepoint as tp
 from guest.pages import bring
+from guest.rings import drain
 from guest.test_stories_swap import make_swap, vmstat
 from tracepoint.analysis import analyse_swap, analyse_traps
 from tracepoint.analysis.traps.vectors import code_name, signal_name
@@ -18,13 +19,13 @@ pytestmark = pytest.mark.guest
 EVENTS = "kmem/mm_page_swap_in kmem/mm_page_swap_out traps/trap_entry traps/trap_exit signal/signal_generate"
 # The guest has no Python: its pages and formats become a folder, which opens like any recording.
 BEGIN = "cd /sys/kernel/tracing; echo 0 >tracing_on; echo >trace; echo 8192 >buffer_size_kb"
-SAVE = """cd /sys/kernel/tracing; echo 0 >tracing_on; for e in EVENTS; do echo 0 >events/$e/enable; done
+SAVE = f"""cd /sys/kernel/tracing; echo 0 >tracing_on; for e in {EVENTS}; do echo 0 >events/$e/enable; done
 rm -rf /tmp/r; mkdir /tmp/r
-for c in per_cpu/cpu*; do timeout 5 cat $c/trace_pipe_raw >/tmp/r/${c##*/}.raw; cat $c/stats >/tmp/r/${c##*/}.stats; done
+for c in per_cpu/cpu*; do {drain("$c/trace_pipe_raw", "/tmp/r/${c##*/}.raw")}; cat $c/stats >/tmp/r/${{c##*/}}.stats; done
 cat saved_cmdlines >/tmp/r/saved_cmdlines
-for f in events/header_page $(for e in EVENTS; do echo events/$e/format; done); do mkdir -p /tmp/r/${f%/*}; cat $f >/tmp/r/$f; done
+for f in events/header_page $(for e in {EVENTS}; do echo events/$e/format; done); do mkdir -p /tmp/r/${{f%/*}}; cat $f >/tmp/r/$f; done
 cd /tmp/r; tar c -f /tmp/r.tar .; echo 1408 >/sys/kernel/tracing/buffer_size_kb; echo 1 >/sys/kernel/tracing/tracing_on
-""".replace("EVENTS", EVENTS)
+"""
 
 
 @pytest.fixture

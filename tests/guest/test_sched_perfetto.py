@@ -13,6 +13,7 @@ from analysis.perfetto import compare, named
 from analysis.test_sched_perf import EVENTS, US, counted, shown
 from control.packing import libraries
 from guest.conftest import kernel_or_skip
+from guest.rings import drain
 from tracepoint.analysis import analyse_sched
 from tracepoint.lab.guest import machine as lab_guest
 
@@ -31,7 +32,7 @@ for e in {" ".join(NAMES)}; do echo 1 >events/$e/enable; done; mkdir -p /tmp/r
 echo 1 >tracing_on
 {LOAD}
 echo 0 >tracing_on; cat trace >/tmp/r/trace.txt
-for c in 0 1; do timeout 5 cat per_cpu/cpu$c/trace_pipe_raw >/tmp/r/cpu$c.raw; cat per_cpu/cpu$c/stats >/tmp/r/cpu$c.stats; done
+for c in 0 1; do {drain("per_cpu/cpu$c/trace_pipe_raw", "/tmp/r/cpu$c.raw")}; cat per_cpu/cpu$c/stats >/tmp/r/cpu$c.stats; done
 cat saved_cmdlines >/tmp/r/saved_cmdlines; echo mono >/tmp/r/trace_clock
 for f in events/header_page {" ".join(f"events/{name}/format" for name in NAMES)}; do
     mkdir -p /tmp/r/${{f%/*}}; cat $f >/tmp/r/$f; done

@@ -16,6 +16,7 @@ import re
 import sys
 from pathlib import Path
 
+from guest.rings import drain
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.guest.machine import Guest
 
@@ -122,7 +123,7 @@ def pages(guest: Guest) -> list[str]:
     """Take the pages of both CPUs."""
     found = []
     for cpu in range(2):
-        guest.run(f"timeout 3 cat {TRACING}/per_cpu/cpu{cpu}/trace_pipe_raw >/tmp/raw{cpu}", check=False)
+        guest.run(drain(f"{TRACING}/per_cpu/cpu{cpu}/trace_pipe_raw", f"/tmp/raw{cpu}"))
         found.append(base64.b64encode(guest.get(f"/tmp/raw{cpu}")).decode())
     return found
 

@@ -10,6 +10,7 @@ import lzma
 import re
 from pathlib import Path
 
+from guest.rings import drain
 from tracepoint.lab.guest import machine as lab_guest
 
 TARGET = Path(__file__).parent / "golden" / "variants.json.xz"
@@ -53,7 +54,7 @@ def record(guest, clock):
     stats = [guest.run(f"cat {TRACING}/per_cpu/cpu{cpu}/stats").text for cpu in range(2)]
     cpus = []
     for cpu in range(2):
-        guest.run(f"timeout 3 cat {TRACING}/per_cpu/cpu{cpu}/trace_pipe_raw >/tmp/raw{cpu}", check=False)
+        guest.run(drain(f"{TRACING}/per_cpu/cpu{cpu}/trace_pipe_raw", f"/tmp/raw{cpu}"))
         cpus.append(base64.b64encode(guest.get(f"/tmp/raw{cpu}")).decode())
     names = ("saved_cmdlines", "saved_tgids")
     return {
@@ -78,7 +79,7 @@ def lossy_pipe(guest):
         timeout=120,
     )
     stats = [guest.run(f"cat {TRACING}/per_cpu/cpu{cpu}/stats").text for cpu in range(2)]
-    guest.run(f"timeout 3 cat {TRACING}/trace_pipe >/tmp/pipe", check=False)
+    guest.run(drain(f"{TRACING}/trace_pipe", "/tmp/pipe"))
     return {"stats": stats, "text": guest.get("/tmp/pipe").decode()}
 
 

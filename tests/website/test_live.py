@@ -116,8 +116,10 @@ def test_hostile_input_stays_text(live: Page, text: str) -> None:
 
 
 def test_a_run_can_be_stopped_and_begun_again(live: Page) -> None:
-    live.run("document.getElementById('live-form').requestSubmit()")
-    live.run("document.getElementById('live-stop').click()")
+    # In one go: between two commands to the browser a simulation may end.
+    live.run(
+        "document.getElementById('live-form').requestSubmit(), document.getElementById('live-stop').click()"
+    )
     assert "Stopped." in live.run(f"{RESULT}.innerText")
     assert "n=7" in simulate(live, SIMPLE.replace("%s", "n=%d"), "n=7")
 

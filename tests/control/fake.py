@@ -159,6 +159,19 @@ class FakeTracefs:
         self.before_write = lambda number: None
         self.after_write = lambda number: None
 
+    @property
+    def recording(self) -> FakeArray | None:
+        """An instance that records, for other threads: one that has just been made is on, without events."""
+        for name, array in list(self.arrays.items()):
+            # In this order: it is turned off before events are enabled.
+            if (
+                name
+                and any(e.is_enabled for e in array.events.values())
+                and array.numbers["tracing_on"] == "1"
+            ):
+                return array
+        return None
+
     # -- the Files protocol ------------------------------------------------------------------
 
     def read(self, path: str) -> str:

@@ -154,13 +154,18 @@ def wait_for_pages(kind: str, child: int) -> None:
     how = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while os.waitid(os.P_PID, child, how) is None:
         with contextlib.suppress(FileNotFoundError):
-            if kind == "flight" and any(is_on(path) for path in TRACING.glob("instances/*")):
+            if kind == "flight" and any(is_recording(path) for path in TRACING.glob("instances/*")):
                 time.sleep(0.2)
                 os.kill(child, signal.SIGUSR1)
                 return
             if any(path.stat().st_size for path in DISK.glob(".a.*/cpu*")):
                 return
         time.sleep(0.005)
+
+
+def is_recording(instance: Path) -> bool:
+    """Whether an instance is on and has the event: one that has just been made is on."""
+    return EVENT in (instance / "set_event").read_text() and is_on(instance)
 
 
 def is_on(instance: Path) -> bool:

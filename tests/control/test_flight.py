@@ -45,7 +45,7 @@ def after(condition) -> None:
 
 def test_a_signal_saves_and_the_flight_goes_on(files, tmp_path, capsys):  # noqa: F811
     def act() -> None:
-        after(lambda: any(a.numbers["tracing_on"] == "1" for n, a in files.arrays.items() if n))
+        after(lambda: files.recording)
         os.kill(os.getpid(), signal.SIGUSR1)
         after((tmp_path / "web.001.dat").exists)
         files.pages[0] += pages_of(5000, 7)
@@ -68,12 +68,11 @@ def test_an_event_ends_it(files, tmp_path, options):  # noqa: F811
     seen: list[str] = []
 
     def act() -> None:
-        after(lambda: any(a.numbers["tracing_on"] == "1" for n, a in files.arrays.items() if n))
-        made = next(a for name, a in files.arrays.items() if name)
+        after(lambda: files.recording)
         seen.append(
             files.read(f"instances/{next(n for n in files.arrays if n)}/events/irq/softirq_entry/trigger")
         )
-        made.numbers["tracing_on"] = "0"
+        files.recording.numbers["tracing_on"] = "0"
 
     thread = running(act)
     words = ["record", "irq", "--until", "irq:softirq_entry if vec > 3", "-o", str(tmp_path / "web.dat")]

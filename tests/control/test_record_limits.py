@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from control.test_flight import after
 from control.test_record import LAYOUT, RecordedFake, add_addresses, array, files, pages_of, records_of  # noqa: F401
 from oracles import ROOT
 from tracepoint.cli.kernel.ending import EndingSignals
@@ -180,13 +181,25 @@ def test_a_watcher_gets_rates(array, files, tmp_path, monkeypatch):  # noqa: F81
     assert "lost/s" in seen[1].text
 
 
+def sent_when_recording(files, number: int) -> threading.Thread:  # noqa: F811
+    """Send us a signal while a recording waits for its end."""
+
+    def send() -> None:
+        after(lambda: files.recording)
+        time.sleep(0.2)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_and_saves(files, tmp_path, number, capsys):  # noqa: F811
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
-    timer.start()
+    sender = sent_when_recording(files, number)
     handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     assert main(["record", "irq", "-o", str(tmp_path / "web.dat"), "--seconds", "60"]) == 0
-    timer.join()
+    sender.join()
     assert records_of(tmp_path / "web.dat") == list(range(1030))
     assert set(files.arrays) == {""}
     assert handlers == [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
@@ -194,29 +207,29 @@ def test_a_signal_ends_and_saves(files, tmp_path, number, capsys):  # noqa: F811
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_command_too(files, tmp_path, number):  # noqa: F811
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
-    timer.start()
+    sender = sent_when_recording(files, number)
     late = tmp_path / "late"
     command = ["sh", "-c", 'trap exit TERM HUP; sleep 20 & wait $! && touch "$0"', str(late)]
     assert main(["record", "irq", "-o", str(tmp_path / "web.dat"), "--", *command]) == 0
+    sender.join()
     assert not late.exists()
     assert records_of(tmp_path / "web.dat") == list(range(1030))
 
 
-def test_a_command_that_ignores_a_signal_is_killed_by_the_second(capsys):
-    script = (
-        "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
-    )
+def test_a_command_that_ignores_a_signal_is_killed_by_the_second(tmp_path):
+    ready = tmp_path / "ready"
+    script = 'trap "" TERM; touch "$0"; exec sleep 600'
     with EndingSignals() as ending:
 
         def send() -> None:
-            for pause in (2, 0.5):
-                time.sleep(pause)
-                os.kill(os.getpid(), signal.SIGTERM)
+            after(ready.exists)
+            os.kill(os.getpid(), signal.SIGTERM)
+            after(ending.event.is_set)
+            os.kill(os.getpid(), signal.SIGTERM)
 
         thread = threading.Thread(target=send)
         thread.start()
-        ending.run([sys.executable, "-c", script], Output(), None)
+        ending.run(["sh", "-c", script, str(ready)], Output(), None)
         thread.join()
         assert ending._child.returncode == -signal.SIGKILL
     assert ending.event.is_set()
@@ -233,7 +246,10 @@ def test_waiting_for_a_command_takes_no_turns():
 
 def test_a_command_may_outlive_its_recording(files, tmp_path, capsys):  # noqa: F811
     words = ["record", "irq", "-o", str(tmp_path / "web.dat"), "--seconds", "0.2", "--"]
-    assert main([*words, "sh", "-c", 'sleep 2; touch "$0"', str(tmp_path / "late")]) == 0
+    command = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done; sleep 1; touch "$1"']
+    # It goes on until after the recording has its name.
+    paths = [str(tmp_path / name) for name in ("web.dat", "late")]
+    assert main([*words, *command, *paths]) == 0
     assert (tmp_path / "late").exists()
     assert "no longer recorded" in capsys.readouterr().err
 
@@ -277,11 +293,12 @@ def test_a_status_line_is_rewritten_at_a_terminal(monkeypatch):
     assert screen.text == "\r\x1b[Kone\r\x1b[Ktwo\r\x1b[K"
 
 
-def test_without_a_terminal_a_line_comes_at_times():
-    file = Terminal(is_terminal=False)
+def test_without_a_terminal_a_line_comes_at_times(monkeypatch):
+    file, now = Terminal(is_terminal=False), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     with StatusLine(Output(stderr=file), period_s=0.2) as line:
         line.show("early")
-        time.sleep(0.25)
+        now[0] += 0.25
         line.show("one")
         line.show("too soon")
     assert file.text == "one\n"

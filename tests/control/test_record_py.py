@@ -35,6 +35,7 @@ def ask(*_):
         asked(2, os.getpid())
         os._exit(0)
     os.waitpid(child, 0)
+    open("asked", "w").close()
 
 signal.signal(signal.SIGUSR1, ask)
 if sys.argv[1:]:
@@ -58,6 +59,7 @@ def program(monkeypatch, tmp_path):
         )
         one = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, *words],
+            cwd=tmp_path,
             env=os.environ | more,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -80,7 +82,8 @@ def recorded(files, target, pid):  # noqa: F811
     page = write_pages(irqs, LAYOUT)
     files.pages = {0: [page[: LAYOUT.page_size]], 1: []}
     words = ["record", "irq", "-o", str(target), "--py", str(pid), "--"]
-    return main([*words, "sh", "-c", f"kill -USR1 {pid}; sleep 1"])
+    wait = f"kill -USR1 {pid}; until [ -e {target.parent / 'asked'} ]; do sleep 0.1; done"
+    return main([*words, "sh", "-c", wait])
 
 
 def test_a_process_and_its_child_are_in_the_file_of_the_kernel(files, program, tmp_path, capsys):  # noqa: F811

@@ -16,10 +16,6 @@ from tracepoint.cli.main import main
 from tracepoint.errors import TracefsError
 
 
-def is_on(files) -> bool:  # noqa: F811
-    return any(a.numbers["tracing_on"] == "1" for n, a in files.arrays.items() if n)
-
-
 def test_lines_come_by_time_and_the_settings_come_back(files, capsys):  # noqa: F811
     files.pages = {0: pages_of(0, 1000) + pages_of(1500, 10), 1: pages_of(1000, 500)}
     assert main(["stream", "irq:softirq_entry", "--seconds", "0"]) == 0
@@ -37,12 +33,10 @@ def test_lines_come_by_time_and_the_settings_come_back(files, capsys):  # noqa: 
 
 def test_a_signal_ends_it_after_what_is_there(files, capsys):  # noqa: F811
     def act() -> None:
-        after(lambda: is_on(files))
-        after(lambda: not files.pages[0])
-        made = next(a for name, a in files.arrays.items() if name)
-        seen.append(made.pids["set_event_notrace_pid"])
+        after(lambda: files.recording and not files.pages[0])
+        seen.append(files.recording.pids["set_event_notrace_pid"])
         os.kill(os.getpid(), signal.SIGTERM)
-        after(lambda: not is_on(files))
+        after(lambda: not files.recording)
         files.pages[1] += pages_of(5000, 7)
 
     seen: list[set[int]] = []
@@ -61,7 +55,7 @@ def test_lines_come_while_events_do(files, capsys):  # noqa: F811
     seen: list[str] = []
 
     def act() -> None:
-        after(lambda: is_on(files))
+        after(lambda: files.recording)
         for first in (0, 10):
             files.pages[1] += pages_of(first, 3)
             began = time.monotonic()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from control.fake import FakeTracefs
+from tracepoint.cli.kernel import top
 from tracepoint.cli.main import main
+from tracepoint.cli.stopping import SignalEvent
+from tracepoint.control import rates
 
 CPU_ROW = "{{ common_cpu: {of:>10} }} hitcount: {n:>10}\n"
 TASK_ROW = "{{ common_pid: {of} }} hitcount: {n:>10}\n"
@@ -50,15 +54,30 @@ def files(monkeypatch: pytest.MonkeyPatch) -> CountingFake:
     return made
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let time pass only where it is waited for."""
+    now = [100.0]
+
+    def wait(self: SignalEvent, timeout: float) -> bool:
+        now[0] += timeout
+        return self.is_set()
+
+    for module in (top, rates):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(SignalEvent, "wait", wait)
+
+
 def objects(text: str) -> list[dict]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_rates_are_of_the_last_interval_and_totals_of_all(files, capsys):
-    assert main(["top", "irq:softirq_entry", "--interval", "100ms", "--seconds", "0.3", "--json"]) == 0
+def test_rates_are_of_the_last_interval_and_totals_of_all(files, capsys, clock):
+    assert main(["top", "irq:softirq_entry", "--interval", "100ms", "--seconds", "0.25", "--json"]) == 0
     told = objects(capsys.readouterr().out)
     assert len(told) == 3
     assert [one["rows"][0]["total"] for one in told] == [15, 25, 35]
+    assert [one["seconds"] for one in told] == [0.1, 0.1, 0.05]
     assert [one["dropped"] for one in told] == [0, 1, 2]
     for one in told[1:]:
         assert one["rows"] == [
@@ -97,11 +116,11 @@ def test_lines_without_a_terminal(files, capsys):
     assert "\x1b" not in "".join(lines)
 
 
-def test_a_terminal_gets_one_screen_again_and_again(files, capsys, monkeypatch):
+def test_a_terminal_gets_one_screen_again_and_again(files, capsys, monkeypatch, clock):
     monkeypatch.setenv("LINES", "4")
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("tracepoint.cli.kernel.top.is_terminal", lambda stream: True)
-    assert main(["top", "*:*", "--interval", "50ms", "--seconds", "0.1"]) == 0
+    assert main(["top", "*:*", "--interval", "50ms", "--seconds", "0.075"]) == 0
     screens = capsys.readouterr().out.split("\x1b[H")[1:]
     assert len(screens) == 2
     # The heading, what fits, and the sum of all.

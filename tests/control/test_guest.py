@@ -233,18 +233,21 @@ def test_a_recording_reads_back(lab, tmp_path):
         assert done.stdout.count(" sched_switch: ") == len(records)
 
 
-# Both of the same stopped buffer: first as the kernel's text, which leaves the records, then as pages.
+# Both of the same stopped buffer: first as the kernel's text, which leaves the records, then as pages.  No more
+# names are noted meanwhile, which would take the places of others.
 TGIDS = """
 cd /sys/kernel/tracing
 echo 1 > options/record-tgid
 echo 1 > events/sched/enable
 sh -c 'ls / | cat; (sleep 0.1; :) & wait' > /dev/null
 echo 0 > tracing_on
+echo 0 > options/record-cmd
 cat trace > /tmp/trace.txt
 python3 -c 'from tracepoint.control.session import open_tracefs
 open_tracefs(keeps_journal=False).record("/tmp/tgid.dat", 0)'
 echo 0 > events/sched/enable
 echo 0 > options/record-tgid
+echo 1 > options/record-cmd
 echo 1 > tracing_on
 """
 
@@ -269,9 +272,8 @@ FOLLOWED = """
 cd /sys/kernel/tracing
 echo 1 > events/sched/sched_process_exec/enable
 python3 -m tracepoint read --follow /sys/kernel/tracing > /tmp/followed.txt 2> /tmp/followed.err &
-n=0
-while ! grep -q filename=/bin/ls /tmp/followed.txt && [ $n -lt 300 ]; do
-    /bin/ls / > /dev/null; n=$((n + 1)); sleep 0.1
+while ! grep -q filename=/bin/ls /tmp/followed.txt && kill -0 $!; do
+    /bin/ls / > /dev/null; sleep 0.1
 done
 kill -INT $!
 wait $!

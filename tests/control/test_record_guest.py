@@ -264,7 +264,7 @@ def test_a_flight_ends_where_an_event_fires(guest, tmp_path):
     # A shell that is busybox runs its own programs as /proc/self/exe unless they are named by a path.
     act = (
         "ln -s /bin/busybox /tmp/chroot; /tmp/chroot / true;"
-        " for n in $(seq 60); do [ -e /tmp/disk/f.001.dat ] && break; sleep 0.5; done;"
+        " for n in $(seq 400); do [ -e /tmp/disk/f.001.dat ] && break; sleep 0.5; done;"
         " [ -e /tmp/disk/f.001.dat ] || { echo missed; kill -TERM $P; }"
     )
     options = "--until 'sched:sched_process_exec if filename ~ \"*chroot\"'"

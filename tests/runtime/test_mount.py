@@ -57,8 +57,7 @@ say clear 'echo > trace; grep -vc "^#" trace'
 say off 'echo 0 > tracing_on; cat tracing_on; echo x > trace_marker'
 cd /
 kill $APP; wait $APP
-sleep 1
-mountpoint -q "$DIR/m" || echo unmounted
+for i in $(seq 150); do mountpoint -q "$DIR/m" || { echo unmounted; break; }; sleep 0.1; done
 """
 
 

@@ -128,9 +128,17 @@ def test_stacks_of_a_recording_have_names(shop, tmp_path):
         open_tracefs(ProcessFiles(files, int(shop.pid)), keeps_journal=False) as tracing,
         tracing.instance() as array,
     ):
-        array.event("shop:order_sent").add_trigger("stacktrace:3")
+        path = f"instances/{array.name}/events/shop/order_sent/trigger"
+
+        def fire():
+            array.event("shop:order_sent").add_trigger("stacktrace:3")
+            while "stacktrace:count=0" not in (text := files.read_text(path)):
+                assert "stacktrace:" in text
+                time.sleep(0.02)
+
+        # First: a trigger counts the events that are not recorded too.
         array.enable("shop:order_sent")
-        array.record(tmp_path / "stacks.dat", 0.5)
+        array.record(tmp_path / "stacks.dat", during=fire)
     with open_trace(tmp_path / "stacks.dat") as trace:
         stacks = trace.with_stacks("order_sent")["kernel_stack_symbols"].tolist()
     named = [stack[0] for stack in stacks if stack]
@@ -165,7 +173,13 @@ def end_meanwhile(tmp_path, monkeypatch, signal_number, *words):
         stderr=subprocess.PIPE, text=True, cwd=tmp_path,
     )  # fmt: skip
     assert "Ctrl-C" in command.stderr.readline()
-    time.sleep(0.5)
+    if words[0] == "record":
+        # It says so before it begins.
+        while command.poll() is None and not any(
+            path.stat().st_size for path in tmp_path.glob(".trace.dat.*/cpu*")
+        ):
+            time.sleep(0.02)
+        time.sleep(0.5)
     program.send_signal(signal_number)
     program.wait()
     said = command.stderr.read()

@@ -83,6 +83,15 @@ def test_an_event_ends_it(files, tmp_path, options):  # noqa: F811
     assert records_of(tmp_path / name) == list(range(1030))
 
 
+def test_a_signal_that_asks_may_come_at_any_time(files, tmp_path):  # noqa: F811
+    """It would end us with everything changed, and nothing saved."""
+    before, seen = signal.getsignal(signal.SIGUSR1), []
+    files.before_write = lambda _: seen.append(signal.getsignal(signal.SIGUSR1) != before)
+    assert main(["record", "irq", "--flight", "1s", "--seconds", "0", "-o", str(tmp_path / "web.dat")]) == 0
+    assert seen == [True] * files.n_changes
+    assert signal.getsignal(signal.SIGUSR1) == before
+
+
 def test_a_command_is_flown_to_its_end(files, tmp_path):  # noqa: F811
     words = ["record", "irq", "--flight", "1m", "-o", str(tmp_path / "web.dat"), "--", "sh", "-c", "exit 3"]
     assert main(words) == 5

@@ -57,7 +57,7 @@ def test_the_page_about_watching_works(guest):
     assert len(lines) == 6
     before = guest.run(SETTINGS).text
     for line in lines:
-        script = f"{LOAD}cd /; timeout 60 {line} >/tmp/out 2>/tmp/err; echo status $?; kill $L; cat /tmp/err; wc -l </tmp/out"
+        script = f"{LOAD}cd /; timeout {guest.limit(60)} {line} >/tmp/out 2>/tmp/err; echo status $?; kill $L; cat /tmp/err; wc -l </tmp/out"
         told = guest.run(script, timeout=100).text
         assert "status 0" in told, line + told
         assert int(told.split()[-1]) > 1, line + told
@@ -80,7 +80,7 @@ echo 1 > /sys/kernel/tracing/instances/twin/tracing_on
 for n in 1 2 3 4 5 6 7 8; do /bin/busybox true; done
 echo 0 > /sys/kernel/tracing/instances/twin/tracing_on
 END
-{place} timeout 60 tracepoint stream sched:sched_process_exec sched:sched_process_exit -- sh /tmp/both >/tmp/ours 2>/tmp/err
+{place} timeout {guest.limit(60)} tracepoint stream sched:sched_process_exec sched:sched_process_exit -- sh /tmp/both >/tmp/ours 2>/tmp/err
 echo status $?; cat /tmp/err
 grep -v '^#' $I/trace | grep busybox > /tmp/theirs; rmdir $I
 """
@@ -131,8 +131,8 @@ def test_whatever_ends_it_restores(guest, end):
 
 
 def test_rates_are_those_of_what_runs(guest):
-    script = """
-timeout 60 tracepoint top raw_syscalls:sys_enter --by task --json -- dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null
+    script = f"""
+timeout {guest.limit(60)} tracepoint top raw_syscalls:sys_enter --by task --json -- dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null
 """
     tables = [json.loads(line) for line in guest.run(script, timeout=100).text.splitlines()]
     # A read and a write for each byte, and what starts and ends it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from tracepoint.tracefile.textoptions import CLOCKS_NOT_IN_NS
 if TYPE_CHECKING:
     import argparse
     import threading
+    from collections.abc import Iterator
 
     from tracepoint.cli.kernel.ending import EndingSignals
     from tracepoint.cli.output import Output
@@ -23,27 +25,41 @@ if TYPE_CHECKING:
 _LOOK_S = 0.05
 
 
-def fly(array: TraceArray, args: argparse.Namespace, out: Output, ending: EndingSignals) -> int:
-    """Save the newest records at each SIGUSR1 and at the end, to numbered files; return the status."""
-    if array.clock in CLOCKS_NOT_IN_NS:
-        raise TracepointError(f"the clock {array.clock} does not count ns: --flight needs one that does")
+@contextlib.contextmanager
+def asked_by_signal() -> Iterator[SignalEvent]:
+    """Yield an event that SIGUSR1 sets.
+
+    From before anything is changed until everything is restored: in between the signal would end us.
+    """
     asked = SignalEvent()
     before = signal.signal(signal.SIGUSR1, lambda *_: asked.set())
-    paths = numbered(args.output, replace=args.force)
-    status = EXIT_DONE
     try:
-        array.is_on = True
-        if args.words_after:
-            ending.start(args.words_after, out)
-        out.say(f"keeping the last {args.flight:g} s; SIGUSR1 saves them, Ctrl-C saves them and ends")
-        end = None if args.seconds is None else time.monotonic() + args.seconds
-        is_over = False
-        while not is_over:
-            is_over = _wait(array, args, ending, asked, end)
-            asked.clear()
-            status = max(status, _save(array, next(paths), args, out))
+        yield asked
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def fly(
+    array: TraceArray, args: argparse.Namespace, out: Output, ending: EndingSignals, asked: SignalEvent
+) -> int:
+    """Save the newest records each time that it is asked for and at the end; return the status.
+
+    They go to numbered files.
+    """
+    if array.clock in CLOCKS_NOT_IN_NS:
+        raise TracepointError(f"the clock {array.clock} does not count ns: --flight needs one that does")
+    paths = numbered(args.output, replace=args.force)
+    status = EXIT_DONE
+    array.is_on = True
+    if args.words_after:
+        ending.start(args.words_after, out)
+    out.say(f"keeping the last {args.flight:g} s; SIGUSR1 saves them, Ctrl-C saves them and ends")
+    end = None if args.seconds is None else time.monotonic() + args.seconds
+    is_over = False
+    while not is_over:
+        is_over = _wait(array, args, ending, asked, end)
+        asked.clear()
+        status = max(status, _save(array, next(paths), args, out))
     return status
 
 

@@ -15,7 +15,7 @@ from tracepoint.errors import TracepointError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tracepoint.cli.kernel.rotating import Choices
     from tracepoint.cli.kernel.together import PythonProcesses
@@ -159,26 +159,22 @@ def _check_flight(args: argparse.Namespace) -> None:
 
 def _run(args: argparse.Namespace, out: Output, ending: EndingSignals, dataset: str) -> int:
     """Record, with everything restored at the end; return the status."""
-    with (
-        opened(args) as tracing,
-        tracing.instance(buffer_bytes=args.buffer_kb * 1024, clock=args.clock) as array,
-    ):
-        _choose(array, args, out)
-        if args.flight is not None:
-            from tracepoint.cli.kernel.flight import fly  # noqa: PLC0415 - few recordings are one
+    if args.flight is not None:
+        from tracepoint.cli.kernel.flight import asked_by_signal, fly  # noqa: PLC0415 - few recordings are one
 
-            return fly(array, args, out, ending)
-        with StatusLine(out) as line:
-            choices = _choices(args, out, ending, line)
-            if args.rotate is not None or args.rotate_time is not None:
-                from tracepoint.cli.kernel.rotating import record_files  # noqa: PLC0415 - as above
+        with asked_by_signal() as asked, _chosen(args, out) as array:
+            return fly(array, args, out, ending, asked)
+    with _chosen(args, out) as array, StatusLine(out) as line:
+        choices = _choices(args, out, ending, line)
+        if args.rotate is not None or args.rotate_time is not None:
+            from tracepoint.cli.kernel.rotating import record_files  # noqa: PLC0415 - as above
 
-                def report(saved: Recording) -> int:
-                    line.clear()
-                    return _report(saved, args, out)
+            def report(saved: Recording) -> int:
+                line.clear()
+                return _report(saved, args, out)
 
-                return record_files(array, args, out, choices, report)
-            saved = array.record(args.output, **choices)
+            return record_files(array, args, out, choices, report)
+        saved = array.record(args.output, **choices)
     return _report(saved, args, out, dataset)
 
 
@@ -206,14 +202,20 @@ def _report(saved: Recording, args: argparse.Namespace, out: Output, name: str =
     return EXIT_DONE
 
 
-def _choose(array: TraceArray, args: argparse.Namespace, out: Output) -> None:
-    """Enable the events with their filters, in an array that is off until all readers wait."""
-    array.is_on = False
-    set_filters(array, args, out)
-    if args.until:
-        event, _, expression = args.until.partition(" if ")
-        array.event(event.strip()).add_trigger("traceoff" + (f" if {expression}" if expression else ""))
-    array.enable(*args.pattern, *_events_for(args.analyses, array, out))
+@contextlib.contextmanager
+def _chosen(args: argparse.Namespace, out: Output) -> Iterator[TraceArray]:
+    """Yield an array with the events and their filters, which is off until all readers wait."""
+    with (
+        opened(args) as tracing,
+        tracing.instance(buffer_bytes=args.buffer_kb * 1024, clock=args.clock) as array,
+    ):
+        array.is_on = False
+        set_filters(array, args, out)
+        if args.until:
+            event, _, expression = args.until.partition(" if ")
+            array.event(event.strip()).add_trigger("traceoff" + (f" if {expression}" if expression else ""))
+        array.enable(*args.pattern, *_events_for(args.analyses, array, out))
+        yield array
 
 
 def _events_for(analyses: Sequence[str], array: TraceArray, out: Output) -> list[str]:

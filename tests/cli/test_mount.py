@@ -19,7 +19,7 @@ import tracepoint as tp
 @tp.trace_event(system="shop", printk='"left=%lld", left')
 def stock_low(left: int) -> None: ...
 
-time.sleep(60)
+time.sleep(600)
 """
 SHELL = r"""
 cd "$DIR"

@@ -17,7 +17,8 @@ from tracepoint.tracefile.tracedat import open_tracedat
 
 # perf 6.1 takes the wake-up, later ones the waking where it was recorded: so it is left out.
 EVENTS = ("sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_stat_runtime")
-LINE = re.compile(r"^ .+:(\d+) +\|.* ms \| +(\d+) \| avg: +([\d.]+) ms \| max: +([\d.]+) ms", re.MULTILINE)
+# A second or more fills its column: no blank stands before it.
+LINE = re.compile(r"^ .+:(\d+) +\|.* ms \| +(\d+) \| avg: *([\d.]+) ms \| max: *([\d.]+) ms", re.MULTILINE)
 US = 1000
 
 pytestmark = [

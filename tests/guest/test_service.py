@@ -59,9 +59,11 @@ def test_the_parts_of_requests_are_the_time_that_the_service_measured(recordings
     assert report.fit.n_off == 0
     wall, ran = (sum(found) for found in zip(*own.values(), strict=True))
     show_figure(f"time of {N} requests (ns)", wall, sum(known.values()))
-    show_figure("of it on a CPU (ns)", ran, sum(row["running"] for row in rows.values()))
-    assert sum(known.values()) == pytest.approx(wall, rel=0.01)
-    assert sum(row["running"] for row in rows.values()) == pytest.approx(ran, rel=0.05)
+    running, hidden = (sum(row[kind] for row in rows.values()) for kind in ("running", "unknown"))
+    show_figure("of it on a CPU (ns)", ran, running)
+    assert sum(known.values()) + hidden == pytest.approx(wall, rel=0.01)
+    assert 0.95 * ran <= running + hidden
+    assert running <= 1.05 * ran
     # A request that sleeps for 3 ms does, but for the time that it takes to fall asleep.
     asleep = sorted(rows[number]["sleeping"] for number in range(1, N, 4))
     assert asleep[len(asleep) // 10] > 2_500_000

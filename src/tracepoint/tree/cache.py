@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,3 +26,22 @@ def oldest_first(paths: Iterable[Path]) -> list[Path]:
         with contextlib.suppress(FileNotFoundError):
             found.append((path.stat().st_mtime_ns, path))
     return [path for _, path in sorted(found)]
+
+
+def keep_folder(made: Path, folder: Path, mark: str) -> None:
+    """Give a folder that is complete, which its file `mark` says, its name, unless another process was first.
+
+    What has the name and no mark is removed.  Raises OSError.
+    """
+    while not (folder / mark).exists():
+        try:
+            made.rename(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            if not (folder / mark).exists():
+                # Out of the way first: what another process puts there meanwhile is not removed.
+                old = made.with_name(f"{made.name}.old")
+                with contextlib.suppress(FileNotFoundError):
+                    folder.rename(old)
+                shutil.rmtree(old, ignore_errors=True)

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.tree.cache import cache_folder, oldest_first
+from tracepoint.tree.cache import cache_folder, keep_folder, oldest_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -103,9 +103,7 @@ def build_modules(
             if not _built(result):
                 raise BuildError(f"make built no module of {', '.join(sorted(files))}: Kbuild names none")
             (result / _DONE).touch()
-            if not (folder / _DONE).exists():
-                shutil.rmtree(folder, ignore_errors=True)
-                result.rename(folder)
+            keep_folder(result, folder, _DONE)
         _forget_old(folder.parent)
     return _built(folder)
 

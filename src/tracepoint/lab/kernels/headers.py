@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.kernels.packages import BUILT, download, known_versions, newest_version, run_tool
-from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.cache import cache_folder, keep_folder
 from tracepoint.tree.loader import source_folders
 
 if TYPE_CHECKING:
@@ -80,9 +79,7 @@ def fetch_headers(
         if not _is_usable(tree / "usr/src" / package):
             raise LabError(f"{package} {version} is not a headers package of this layout")
         (tree / _DONE).touch()
-        if not (folder / _DONE).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            tree.rename(folder)
+        keep_folder(tree, folder, _DONE)
     return folder / "usr/src" / package
 
 

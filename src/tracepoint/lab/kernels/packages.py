@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import LabError
 from tracepoint.lab.build.sync import replace_file
 from tracepoint.lab.kernels.supported import Kernel, find_kernel, version_key
-from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.cache import cache_folder, keep_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -210,8 +209,8 @@ def image_file(path: Path) -> KernelImage:
         modules = places[0]
     else:
         modules = cache_folder() / "built" / "assumed"
-        modules.mkdir(parents=True, exist_ok=True)
-        (modules / "modules.builtin").write_text("virtio_pci.ko\nvirtio_console.ko\n")
+        # At once: another process may read it right now.
+        replace_file(modules / "modules.builtin", b"virtio_pci.ko\nvirtio_console.ko\n")
     return KernelImage(found[1].decode(errors="replace"), path, modules, str(path), "")
 
 
@@ -220,7 +219,7 @@ def unpack_package(
 ) -> KernelImage:
     """Return `package` unpacked in the cache; `archive` is a local .deb file, else it is downloaded.
 
-    Two processes may do this at the same time: each unpacks separately and the last rename wins.
+    Two processes may do this at the same time: each unpacks separately and the first rename wins.
     Raises LabError when the download or dpkg-deb fails, or when there is no kernel inside.
     """
     folder = package_folder(package, version)
@@ -233,9 +232,7 @@ def unpack_package(
             _add_parts(deb, tree, apt)
             _describe(tree, package, version)
             (tree / _DONE).touch()
-            if not (folder / _DONE).exists():
-                shutil.rmtree(folder, ignore_errors=True)
-                tree.rename(folder)
+            keep_folder(tree, folder, _DONE)
     return _describe(folder, package, version)
 
 

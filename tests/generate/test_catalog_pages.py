@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.oracle
 
 
+# Goes to an address; what is shown for it gives the document a title again.
+GO = """(link) => {
+  document.title = "";
+  if (location.hash === link) dispatchEvent(new Event("hashchange"));
+  else location.hash = link;
+}"""
+
+
 def test_every_page_that_is_linked_is_there(page: Page, made: tuple[Path, Catalog]) -> None:
     see(page)
     todo, seen = ["#/"], set()
@@ -32,11 +40,11 @@ def test_every_page_that_is_linked_is_there(page: Page, made: tuple[Path, Catalo
         if link in seen:
             continue
         seen.add(link)
-        page.run(f"location.hash = {json.dumps(link)}")
-        page.wait("document.querySelector('#view h1') || !document.getElementById('found').hidden")
-        time.sleep(0.05)
+        page.run(f"({GO})({json.dumps(link)})")
         if link.startswith("#/search/"):
+            page.wait("!document.getElementById('found').hidden")
             continue
+        page.wait("document.title")
         heading = text(page, "#view h1")
         assert not heading.startswith(("No such", "Something")), link
         todo += page.run(
@@ -97,6 +105,8 @@ def test_copy_buttons(page: Page, has_clipboard: bool) -> None:
     else:
         page.run("navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))")
         page.run("document.execCommand = () => copied.push(document.activeElement.value)")
+    # The buttons say it for a moment only.
+    page.run("window.setTimeout = () => 0")
     page.run("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     page.run("document.querySelectorAll('button.copy').forEach((button) => button.click())")
     page.wait("[...document.querySelectorAll('button.copy')].every((b) => b.textContent === 'Copied')")
@@ -233,10 +243,12 @@ def test_a_missing_file_is_said(page: Page, made: tuple[Path, Catalog], tmp_path
 
 def test_without_javascript_there_are_lists(page: Page) -> None:
     page.call("Emulation.setScriptExecutionDisabled", value=True)
+    page.events.clear()
     page.call("Page.navigate", url=page.site)
-    time.sleep(0.5)
-    root = page.call("DOM.getDocument", depth=-1)["root"]["nodeId"]
-    page.call("DOM.enable")
+    end = time.monotonic() + 60
+    while not any(event["method"] == "Page.loadEventFired" for event in page.events):
+        assert time.monotonic() < end
+        page.call("DOM.enable")
     root = page.call("DOM.getDocument", depth=-1)["root"]["nodeId"]
     links = page.call("DOM.querySelectorAll", nodeId=root, selector="a[href^='plain/']")["nodeIds"]
     assert len(links) == 3

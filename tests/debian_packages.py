@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 _SECONDS = 900
 
 
+def keep(made: Path, folder: Path) -> None:
+    """Give a folder its place in the cache, where another process may have been first."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
 def unpack(names: Sequence[str], label: str, apt: Sequence[str] = ()) -> Path:
     """Return packages unpacked in one folder, by the version of the first; `apt` are options of apt.
 
@@ -29,6 +38,5 @@ def unpack(names: Sequence[str], label: str, apt: Sequence[str] = ()) -> Path:
             tree = Path(scratch) / "tree"
             for deb in Path(scratch).glob("*.deb"):
                 packages.run_tool(["dpkg-deb", "-x", str(deb), str(tree)], _SECONDS)
-            if not folder.exists():
-                tree.rename(folder)
+            keep(tree, folder)
     return folder

@@ -101,8 +101,7 @@ def tracer(image: KernelImage) -> Path:
             lines = [f"obj-$(CONFIG_LTTNG) += {name}.o\n" for name in BASE_PROBES]
             (tree / "src/probes/Kbuild").write_text(BASE_KBUILD + "".join(lines))
             make(fetch_headers(image), tree / "src", "CONFIG_LTTNG=m")
-            if not folder.exists():
-                tree.rename(folder)
+            debian_packages.keep(tree, folder)
     return folder
 
 

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -233,7 +234,9 @@ def test_interrupting_leaves_no_half_state(tmp_path: Path, cache: Path):
 def test_a_folder_is_in_use_until_the_make_of_a_killed_build_has_ended(tmp_path: Path, cache: Path):
     tree = make_tree(tmp_path / "slow")
     text = (tree / "Makefile").read_text()
-    (tree / "Makefile").write_text(text.replace("\t@$(CC)", "\t@touch $(O)/begun; sleep 2\n\t@$(CC)"))
+    go = tmp_path / "go"
+    waits = f"\t@touch $(O)/begun; until test -e {go}; do sleep 0.1; done\n\t@$(CC)"
+    (tree / "Makefile").write_text(text.replace("\t@$(CC)", waits))
     process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tree)], stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not (begun := list((cache / "built/trees").glob("slow-*/objects/begun"))):
@@ -243,6 +246,7 @@ def test_a_folder_is_in_use_until_the_make_of_a_killed_build_has_ended(tmp_path:
     process.wait()
     with pytest.raises(LabError, match="in use by another build"):
         kernel_store.clean(str(tree))
+    go.touch()
     built = build_kernel(tree)
     assert built.objects == begun[0].parent
     # Nothing of the killed one is trusted.
@@ -308,6 +312,24 @@ def test_a_folder_in_use_is_waited_for(cache: Path):
     process.communicate(timeout=60)
     assert said == [f"waiting for another build in {built.objects.parent}\n"]
     assert process.returncode == 0
+
+
+def test_a_folder_that_is_deleted_while_it_is_waited_for(cache: Path, tmp_path: Path):
+    folder, had = tmp_path / "folder", []
+
+    def wait() -> None:
+        with kernel_store.locked(folder, had.append):
+            had.append((folder / "running").exists())
+
+    with kernel_store.locked(folder):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not had:
+            time.sleep(0.01)
+        shutil.rmtree(folder)
+    thread.join()
+    assert had == [f"waiting for another build in {folder}", True]
+    assert not (folder / "running").exists()
 
 
 def test_a_finished_kernel_is_one_of_the_labs(cache: Path, patch: Path):

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import LabError
 from tracepoint.lab.build import sync as kernel_sync
-from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.cache import cache_folder, oldest_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import TextIO
 
     from tracepoint.lab.build.wanted import Wanted
 
@@ -74,13 +75,7 @@ class BuiltKernel:
 @contextlib.contextmanager
 def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> Iterator[None]:
     """Lock a build folder; a build that was killed before is restarted."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"waiting for another build in {folder}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with _lock_of(folder, say) as lock:
         # make holds it too: if we are killed, the folder is in use until make has ended.
         os.set_inheritable(lock.fileno(), True)
         mark = folder / _MARK
@@ -92,6 +87,23 @@ def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> It
             yield
         finally:
             mark.unlink(missing_ok=True)
+
+
+def _lock_of(folder: Path, say: Callable[[str], None]) -> TextIO:
+    """Make a folder and return its lock, once it is ours."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as opened:
+            lock = opened.enter_context((folder / "lock").open("a"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say(f"waiting for another build in {folder}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            # Else who had it has deleted the folder, and the lock of what has its name now is another one.
+            if os.path.samestat(os.fstat(lock.fileno()), (folder / "lock").stat()):
+                opened.pop_all()
+                return lock
 
 
 def locked_at(folder: Path) -> int:
@@ -155,13 +167,14 @@ def forget_trees(keep: Path) -> None:
     """Delete the least recently used build folders, beyond a handful; not `keep`, nor one in use."""
     for folder in _oldest(cache_folder() / "built/trees", "*/state.json", _KEPT_TREES):
         if folder != keep:
-            with contextlib.suppress(LabError):
+            # In use, or deleted already.
+            with contextlib.suppress(LabError, FileNotFoundError):
                 _delete(folder)
 
 
 def _oldest(base: Path, pattern: str, kept: int) -> list[Path]:
     """Return the folders of the files that match, without the newest."""
-    return [path.parent for path in sorted(base.glob(pattern), key=_changed_at)[:-kept]]
+    return [path.parent for path in oldest_first(base.glob(pattern))[:-kept]]
 
 
 def _changed_at(path: Path) -> int:

@@ -9,6 +9,7 @@ import functools
 import os
 import re
 import struct
+import threading
 
 import pytest
 from hypothesis import given
@@ -199,6 +200,46 @@ def test_records_that_the_kernel_does_not_take_are_counted(shop, kernel, monkeyp
         number = errno.EFAULT
         order_placed(1, 2, "a")
         assert events.n_refused == 1
+
+
+def test_a_record_that_is_being_written_is_waited_for(shop, kernel, monkeypatch):
+    """Else it would go to whatever file has the number by then."""
+    bridge, order_placed, _, path = shop
+    events = bridge([order_placed], path=str(path))
+    kernel.words[0].value = 1
+    closing = threading.Thread(target=events.close)
+    write, was_closed = os.writev, []
+
+    def slowly(file: int, parts: tuple[bytes, ...]) -> int:
+        closing.start()
+        closing.join(0.2)
+        was_closed.append(not closing.is_alive())
+        return write(file, parts)
+
+    monkeypatch.setattr(os, "writev", slowly)
+    order_placed(1, 2, "a")
+    closing.join()
+    assert was_closed == [False]
+    assert path.read_bytes()
+    assert kernel.registered == {}
+
+
+def test_in_a_probe_it_stays_open(shop, kernel):
+    bridge, order_placed, restocked, path = shop
+    events, refused = bridge([order_placed], path=str(path)), []
+
+    def close(_: int) -> None:
+        try:
+            events.close()
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    with restocked.register(close):
+        restocked(1)
+    assert refused == ["synchronize() in a probe would wait for itself"]
+    assert len(kernel.registered) == 1
+    events.close()
+    assert kernel.registered == {}
 
 
 def test_no_user_events_here(tmp_path, shop):

@@ -120,6 +120,7 @@ class UserEvents:
             controls = [tracing.event(e) if isinstance(e, str) else e.control for e in events]
         self._file = _open(path)
         self._path = path
+        self._tracing = tracing
         self._memory = mmap.mmap(-1, max(len(controls) * _WORD, mmap.PAGESIZE))
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._words = memoryview(self._memory).cast("I")
@@ -139,10 +140,15 @@ class UserEvents:
         return bool(self._words[self._numbers[name]])
 
     def close(self) -> None:
-        """Take the events out of the kernel; harmless when that is done already."""
-        for registration in self._registrations:
-            registration.unregister()
-        self._registrations.clear()
+        """Take the events out of the kernel; harmless when that is done already.
+
+        Raises RuntimeError in a probe: it waits for what other threads write.
+        """
+        while self._registrations:
+            self._registrations.pop().unregister()
+        if self._numbers:
+            # What a thread writes now would go to the next file that gets this number.
+            self._tracing.synchronize()
         for number in self._numbers.values():
             data = _UNREG.pack(_UNREG.size, 0, 0, 0, self._address + number * _WORD)
             fcntl.ioctl(self._file, _UNREGISTER, bytearray(data))

@@ -236,6 +236,28 @@ def test_the_pipe_takes_out_and_ends_when_tracing_is_off(shop):
     waiting.close()
 
 
+@pytest.mark.parametrize("name", ["trace_pipe", "per_cpu/cpu0/trace_pipe_raw"])
+def test_what_comes_before_tracing_is_off_is_read_before_the_end(shop, name):
+    """Also when both happen after the reader found nothing, and before it looks whether more may come."""
+    shop.write_text("trace_marker", "one")
+    pipe, found = shop.open(name), []
+    more = pipe._more
+
+    def look():
+        pages = more()
+        if not pages and not found:
+            found.append("nothing")
+            shop.write_text("trace_marker", "last")
+            shop.write_text("tracing_on", "0")
+        return pages
+
+    pipe._more = look
+    read = b"".join(iter(lambda: pipe.read(4096, 0), b""))
+    assert found
+    assert b"last\n" in read
+    pipe.close()
+
+
 def test_a_pipe_waits_for_the_next_record(shop):
     pipe = shop.open("trace_pipe")
     found = []

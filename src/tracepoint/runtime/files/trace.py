@@ -16,6 +16,7 @@ from tracepoint.runtime.dynamic.event_probe import EventProbe
 from tracepoint.runtime.files.file import File, Handle, StreamHandle, failure, read_decimal
 from tracepoint.runtime.files.text_writer import ProcessWriter
 from tracepoint.runtime.files.texts import CPU_SNAPSHOT_HELP, SNAPSHOT_HELP
+from tracepoint.runtime.fire.locks import make_process_lock
 from tracepoint.runtime.rings.symbols import symbols
 from tracepoint.tracefile.statstext import counts_text
 from tracepoint.tracefile.textoptions import TextOptions
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from tracepoint.runtime.files.state import InstanceState
 
 POLL_S = 0.01
+# Connections open files in threads of their own.
+_opening = make_process_lock()
 
 
 def never() -> bool:
@@ -162,12 +165,14 @@ class _Consumer(Handle):
         """Return what there is; nothing at the end, which comes when tracing is off."""
         del offset
         while not self._held:
+            # Before: what was recorded until it was turned off comes first.
+            is_ended = self._is_ended()
             self._held = self._more()
             if self._held:
                 self._has_read = True
             elif not self._is_waiting:
                 raise failure(errno.EAGAIN)
-            elif self._is_ended():
+            elif is_ended:
                 return b""
             elif self.is_interrupted():
                 raise failure(errno.EINTR)
@@ -181,9 +186,10 @@ class PipeHandle(_Consumer):
     """`trace_pipe`: text, taken out of the rings; only one reader."""
 
     def __init__(self, state: InstanceState, cpu: int, flags: int) -> None:
-        if cpu in state.readers or (state.readers and (cpu < 0 or -1 in state.readers)):
-            raise failure(errno.EBUSY)
-        state.readers.add(cpu)
+        with _opening:
+            if cpu in state.readers or (state.readers and (cpu < 0 or -1 in state.readers)):
+                raise failure(errno.EBUSY)
+            state.readers.add(cpu)
         super().__init__(state, cpu, flags)
 
     def _more(self) -> bytes:

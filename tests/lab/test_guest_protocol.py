@@ -289,6 +289,14 @@ def test_old_logs_go(machine, tmp_path):
     assert len(list((tmp_path / "cache/tracepoint/logs").glob("*.log"))) <= guest._KEPT_LOGS + 1
 
 
+def test_the_log_of_a_guest_that_runs_stays(machine):
+    with guest.boot() as one:
+        for _ in range(guest._KEPT_LOGS + 5):
+            with guest.boot():
+                pass
+        assert one.log_path.exists()
+
+
 @pytest.fixture
 def kvm(machine, tmp_path):
     """A machine with a /dev/kvm under which guests come up as MACHINE_KVM says."""

@@ -6,6 +6,7 @@ One guest serves many jobs: requests go through one virtio-serial port, answers 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import logging
 import math
@@ -407,6 +408,8 @@ def _start(plan: GuestPlan, initrd: Path, chosen: Accelerator) -> Guest:
         *("-device", "virtio-serial-pci,max_ports=3", *devices),
     ]
     with theirs, their_output, _words_path(log_path).open("wb") as said:
+        # QEMU inherits the lock: as long as it runs the log is not deleted, see `_new_log`.
+        fcntl.flock(said, fcntl.LOCK_SH)
         process = qemu.start(
             chosen,
             words,
@@ -435,15 +438,29 @@ def static_busybox() -> bytes:
 
 
 def _new_log(release: str) -> Path:
-    """Return the path for a new guest's log, and delete the oldest ones beyond a handful."""
+    """Return the path for a new guest's log; of guests that have ended only the last logs are kept."""
     folder = cache_folder() / "logs"
     folder.mkdir(parents=True, exist_ok=True)
-    for old in oldest_first(folder.glob("guest-*"))[: -2 * _KEPT_LOGS]:
-        old.unlink(missing_ok=True)
+    for old in oldest_first(folder.glob("guest-*.log"))[:-_KEPT_LOGS]:
+        if not _is_written(old):
+            for path in (old, _words_path(old)):
+                path.unlink(missing_ok=True)
     return (
         folder
         / f"guest-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 1000}-{release}.log"
     )
+
+
+def _is_written(log_path: Path) -> bool:
+    """Whether the guest of a log still runs: its QEMU holds the lock of the file with its own words."""
+    try:
+        with _words_path(log_path).open("rb") as said:
+            fcntl.flock(said, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
 
 
 def _check_path(path: str) -> None:

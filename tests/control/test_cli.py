@@ -150,8 +150,8 @@ def test_a_command_does_not_outlive_the_change_made_for_it(monkeypatch):
     started = []
 
     class Interrupted(ChildProcess):
-        def __init__(self, words):
-            super().__init__(words)
+        def __init__(self, *words):
+            super().__init__(*words)
             started.append(self)
 
         def wait(self, seconds=None):

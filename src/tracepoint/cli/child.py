@@ -9,6 +9,10 @@ import time
 
 from tracepoint.errors import TracepointError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 _LOOK_S = 0.05
 # What Python ignores and a command should not.
 _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -17,12 +21,14 @@ _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 class ChildProcess:
     """A command that was started, with our streams and environment; `returncode` is None until it has ended.
 
-    Raises TracepointError where it cannot be run.
+    `held` are the signals that wait in it, where they are others than in this thread.  Raises TracepointError
+    where it cannot be run.
     """
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, words: list[str], held: Collection[int] | None = None) -> None:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if held is None else held
         try:
-            self.pid = os.posix_spawnp(words[0], words, os.environ, setsigdef=_RESTORED)
+            self.pid = os.posix_spawnp(words[0], words, os.environ, setsigmask=mask, setsigdef=_RESTORED)
         except OSError as error:
             raise TracepointError(f"cannot run {words[0]}: {error.strerror}") from error
         self.returncode: int | None = None

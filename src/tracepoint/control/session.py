@@ -64,7 +64,7 @@ class TracefsSession(TraceArray):
         """
         if os.getpid() != self._owner:
             return Restored()
-        with _signals_held():
+        with signals_held():
             journal = self.tracefs.journal
             restored = _restored(self.tracefs.files, journal.entries) if journal.entries else Restored()
             if restored.problems:
@@ -138,10 +138,11 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def _signals_held() -> Iterator[None]:
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+def signals_held() -> Iterator[set[int]]:
+    """Let the signals that end a session wait; yield those that waited before."""
+    held = {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)}
     try:
-        yield
+        yield held
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
 

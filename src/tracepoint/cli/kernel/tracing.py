@@ -7,7 +7,7 @@ import signal
 
 from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
-from tracepoint.control.session import open_tracefs
+from tracepoint.control.session import open_tracefs, signals_held
 from tracepoint.errors import TracefsError
 
 TYPE_CHECKING = False
@@ -120,13 +120,17 @@ def run_command(words: list[str], out: Output) -> int:
     from tracepoint.cli.child import ChildProcess  # noqa: PLC0415 - most runs have no command
 
     out.stdout.flush()
-    child = ChildProcess(words)
+    child: ChildProcess | None = None
     try:
+        # A signal that comes while it is started finds it.
+        with signals_held() as held:
+            child = ChildProcess(words, held)
         status = child.wait()
     except BaseException:
-        # A signal ends us, and restores what was changed: the command must not go on without it.
-        child.send_signal(signal.SIGKILL)
-        child.wait()
+        if child is not None:
+            # A signal ends us, and restores what was changed: the command must not go on without it.
+            child.send_signal(signal.SIGKILL)
+            child.wait()
         raise
     if status:
         out.warn(f"{words[0]} ended with status {status}")

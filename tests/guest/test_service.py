@@ -61,6 +61,8 @@ def test_the_parts_of_requests_are_the_time_that_the_service_measured(recordings
     show_figure(f"time of {N} requests (ns)", wall, sum(known.values()))
     running, hidden = (sum(row[kind] for row in rows.values()) for kind in ("running", "unknown"))
     show_figure("of it on a CPU (ns)", ran, running)
+    show_figure("of it before the first switch of its thread (ns)", hidden, wall)
+    assert hidden < 0.02 * wall
     assert sum(known.values()) + hidden == pytest.approx(wall, rel=0.01)
     assert 0.95 * ran <= running + hidden
     assert running <= 1.05 * ran

@@ -21,8 +21,8 @@ _RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 class ChildProcess:
     """A command that was started, with our streams and environment; `returncode` is None until it has ended.
 
-    `held` are the signals that wait in it, where they are others than in this thread.  Raises TracepointError
-    where it cannot be run.
+    `held` are the signals that are blocked in it; the default is those of this thread.  Raises
+    TracepointError where it cannot be run.
     """
 
     def __init__(self, words: list[str], held: Collection[int] | None = None) -> None:
@@ -49,7 +49,7 @@ class ChildProcess:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the command has ended."""
         if self.poll() is None:
-            # What handles another signal may reap it right now.
+            # The handler of another signal may have reaped it in between.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
@@ -72,7 +72,7 @@ class ChildProcess:
     def _reap(self, options: int) -> int | None:
         if self.returncode is None:
             try:
-                # Its number is taken until the status is kept: a signal that comes meanwhile is sent on.
+                # Its number stays in use until the status is kept: a handler may still send to it.
                 ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)
             except ChildProcessError:
                 # A signal came, and what handles it has reaped the command.

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class SignalEvent(threading.Event):
     """An event that a signal handler may set while the same thread waits for it.
 
-    `threading.Event.set` takes a lock that `wait` holds for a moment: a handler that runs then waits for
-    ever.  Here a handler only releases a lock, which needs no other.
+    `threading.Event.set` takes a lock that `wait` holds for a moment: a handler that runs then never
+    returns.  Here it only releases a lock, which never waits.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ class Files(Protocol):
     """What tracefs is asked to do; paths are relative to the mount, every failure is an OSError."""
 
     root: str
-    #: Whether the symbols are still there when what made the records has ended: not those of a process.
+    #: Whether the symbols can still be read after the recording, unlike those of a process, which may end.
     symbols_last: bool
 
     def read(self, path: str) -> str:

@@ -139,7 +139,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[set[int]]:
-    """Let the signals that end a session wait; yield those that waited before."""
+    """Block the signals that end a session; yield those that were blocked before."""
     held = {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)}
     try:
         yield held

@@ -29,9 +29,10 @@ def oldest_first(paths: Iterable[Path]) -> list[Path]:
 
 
 def keep_folder(made: Path, folder: Path, mark: str) -> None:
-    """Give a folder that is complete, which its file `mark` says, its name, unless another process was first.
+    """Rename a complete folder to its final name, unless another process was first.
 
-    What has the name and no mark is removed.  Raises OSError.
+    A complete folder has the file `mark`; one with the final name and without the file is removed.  Raises
+    OSError.
     """
     while not (folder / mark).exists():
         try:

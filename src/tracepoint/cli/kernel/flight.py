@@ -29,7 +29,7 @@ _LOOK_S = 0.05
 def asked_by_signal() -> Iterator[SignalEvent]:
     """Yield an event that SIGUSR1 sets.
 
-    From before anything is changed until everything is restored: in between the signal would end us.
+    It is used from before anything is changed until everything is restored: by default the signal kills.
     """
     asked = SignalEvent()
     before = signal.signal(signal.SIGUSR1, lambda *_: asked.set())

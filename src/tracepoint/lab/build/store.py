@@ -90,7 +90,7 @@ def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> It
 
 
 def _lock_of(folder: Path, say: Callable[[str], None]) -> TextIO:
-    """Make a folder and return its lock, once it is ours."""
+    """Make a folder, lock it and return the open lock file."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as opened:
@@ -100,7 +100,7 @@ def _lock_of(folder: Path, say: Callable[[str], None]) -> TextIO:
             except BlockingIOError:
                 say(f"waiting for another build in {folder}")
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            # Else who had it has deleted the folder, and the lock of what has its name now is another one.
+            # Else the process that had it deleted the folder, and a new folder has another lock file.
             if os.path.samestat(os.fstat(lock.fileno()), (folder / "lock").stat()):
                 opened.pop_all()
                 return lock

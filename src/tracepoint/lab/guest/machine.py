@@ -452,7 +452,7 @@ def _new_log(release: str) -> Path:
 
 
 def _is_written(log_path: Path) -> bool:
-    """Whether the guest of a log still runs: its QEMU holds the lock of the file with its own words."""
+    """Return whether the guest of a log still runs: its QEMU holds a lock on the file of its messages."""
     try:
         with _words_path(log_path).open("rb") as said:
             fcntl.flock(said, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -30,7 +30,7 @@ def _as_system_error() -> Iterator[None]:
 class ProcessFiles:
     """A process in the place of a kernel; every failure is an OSError."""
 
-    # Each place in the code gets one when it is first in a stack.
+    # A place in the code gets a symbol when it is first in a stack, and they end with the process.
     symbols_last = False
 
     def __init__(self, files: RemoteFiles, pid: int) -> None:
